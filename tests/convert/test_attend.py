@@ -13,7 +13,7 @@ from self_key_heads import CLOSED, gate_head, self_key_head
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from anchorhead.convert.attention_only import attend
-from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention, use_path
+from anchorhead.convert.attention_only.attend import GateAttention, SelfKeyAttention
 from anchorhead.convert.attention_only.heads import numbers_of
 
 NAMES = (*CLOSED, "gelu")
@@ -105,7 +105,7 @@ def test_the_plain_path_is_torchs_attention_in_chunks_under_the_cap(monkeypatch)
         assert value == (query[0], 6, 1)
         assert scale == 1.0
         assert 4 * (query.numel() + key.numel() + value.numel() + 2 * query[0] * 6) <= 1 << 16
-    use_path(module, "auto")
+    module.path = "auto"
     assert torch.allclose(module(s), whole, rtol=0, atol=1e-5)
 
 
@@ -205,7 +205,7 @@ def test_without_a_compiler_the_compiled_path_says_so_once_and_runs_in_chunks(mo
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torch.equal(module(s), first)
-    use_path(module, "powers")
+    module.path = "powers"
     assert torch.equal(module(s), first)
 
 
@@ -219,13 +219,8 @@ def test_the_compiled_path_is_within_the_proven_rounding(name):
     assert (np.abs(r.double().numpy() - head(s.numpy())) <= (head.rounding + 1e-15) * size).all()
 
 
-def test_use_path_finds_every_attention_of_a_model():
-    def head():
-        return SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")))
-
-    model = torch.nn.Sequential(torch.nn.Linear(2, 3), head(), torch.nn.Sequential(head()))
-    assert use_path(model, "direct") == 2
-    assert model[1].path == "direct"
+def test_models_show_their_attention_and_its_path():
+    model = torch.nn.Sequential(SelfKeyAttention(numbers_of(self_key_head("gelu", "float32")), "direct"))
     assert "gelu, anchors=6, path='direct'" in repr(model)
 
 

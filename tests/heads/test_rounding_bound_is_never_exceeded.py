@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anchorhead.heads import Atom, Part, rounding, rounding_bound
+from anchorhead.heads import Atom, Part, rounding
 from anchorhead.heads.rounding_estimate import least_rounding
 
 
@@ -51,15 +51,6 @@ def test_no_head_exceeds_its_bound(dtype):
     assert closest > 0.05  # a bound, not a wild guess
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_one_part_without_bias_has_the_bound_of_its_atom(dtype):
-    rng = np.random.default_rng(3)
-    part = Part.of(rng.normal(size=5), rng.normal(size=5), rng.normal(size=5), dtype)
-    s = np.linspace(-3, 3, 50)
-    atom = Atom.of((part,), 0.0, 0.0, dtype)
-    np.testing.assert_array_equal(rounding_bound(part, s, dtype), rounding(atom, s))
-
-
 def test_logits_that_float32_cannot_tell_apart_are_bounded_by_the_spread_of_the_values():
     """Slopes of 1e12 leave nothing of the weights near a crossing: the bound says so, and holds."""
     part = Part.of([-1e12, 0.0, 1e12], [5.0, 0.0, -3.0], [1.0, -2.0, 4.0], "float32")
@@ -76,4 +67,4 @@ def test_no_bound_is_below_what_rounding_costs_at_least(dtype):
         s, part = points(rng, atom), atom.parts[0]
         alone = Atom.of((part,), atom.origin, np.zeros(len(atom.bias)), dtype)
         least = least_rounding(len(part), np.abs(alone.exact(s)).astype(np.float64), dtype)
-        assert (rounding_bound(part, s, dtype, atom.origin) >= least * (1 - 1e-9)).all()
+        assert (rounding(alone, s) >= least * (1 - 1e-9)).all()

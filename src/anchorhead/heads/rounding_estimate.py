@@ -12,15 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.heads.arithmetic import arithmetic_of
-from anchorhead.heads.atom import Arrays, Atom, Dtype, Part
+from anchorhead.heads.atom import Arrays, Atom, Dtype
 from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
-
-
-def rounding_bound(
-    part: Part, s: Float[np.ndarray, " n"], dtype: Dtype, origin: float = 0.0
-) -> Float[np.ndarray, "n m"]:
-    """The bound for one part at the points s."""
-    return bound_of_arrays(*part.astype(np.float64), s, dtype, origin)[0]
 
 
 def rounding(atom: Atom, s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:

@@ -227,15 +227,6 @@ class GateAttention(_Attention):
         return self._attend(g, u)
 
 
-def use_path(model: nn.Module, path: str) -> int:
-    """Sets the path of every attention of the two kinds in the model; how many there are."""
-    found = [module for module in model.modules() if isinstance(module, _Attention)]
-    for module in found:
-        module.path = path
-        module._checked_path()
-    return len(found)
-
-
 def _softmax(way: str, keys: Tensor, values: Sequence[Tensor], s: Tensor, over: Over) -> Tensor:
     """Attention of queries [s, 1] over keys (p, 2); a value is a number, or an array like s: the token's own."""
     if way == "plain":

@@ -20,12 +20,12 @@ SEED = 0
 Inputs = Mapping[str, torch.Tensor]
 
 
-def normed_inputs(sublayer: Sublayer, image: NormImage, tokens: int = TOKENS) -> Float[torch.Tensor, "tokens width"]:
+def normed_inputs(sublayer: Sublayer, image: NormImage) -> Float[torch.Tensor, "tokens width"]:
     """Vectors that the norm in front can put out, in float64: random, spiked, and such that drive a neuron far."""
     random = torch.Generator().manual_seed(SEED)
     scale, shift = (torch.tensor(row, dtype=torch.float64) for row in (image.scale, image.shift))
-    x = torch.randn(tokens, len(scale), generator=random, dtype=torch.float64)
-    third = tokens // 3
+    x = torch.randn(TOKENS, len(scale), generator=random, dtype=torch.float64)
+    third = TOKENS // 3
     x[:third] = x[:third] ** 5
     chosen = torch.randint(sublayer.neurons, (third,), generator=random)
     rows = (sublayer.up if sublayer.gate is None else sublayer.gate).weight[chosen.to(sublayer.up.weight.device)]

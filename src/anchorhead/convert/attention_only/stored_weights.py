@@ -14,7 +14,6 @@ import torch
 from anchorhead.convert.attention_only.source import PICKLES, read_json
 from anchorhead.errors import AnchorheadError
 
-INDEX = ".safetensors.index.json"
 LAYER_COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers")
 MAX_LABELS = 1_000_000
 AT_RANDOM = 10_000_000

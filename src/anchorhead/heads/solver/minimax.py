@@ -17,12 +17,13 @@ from scipy.optimize import linprog
 from anchorhead.heads.solver.keys import Keys
 from anchorhead.heads.solver.projection import Fit, Samples, peaks
 
+_RADIUS = 0.01  # of the first trust region
 _FAR = -0.5  # sides of the error below this, in units of the largest, are left out of a programme
 
 
-def sharpen(fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int, radius: float = 0.01) -> Fit:
+def sharpen(fit: Fit, samples: Samples, rho: Float[np.ndarray, "n m"], steps: int) -> Fit:
     """Programmes until the trust region closes or the gain stalls."""
-    best, stalled = _size(fit, rho), 0
+    best, stalled, radius = _size(fit, rho), 0, _RADIUS
     for _ in range(steps):
         moved = step(fit, samples, rho, radius)
         new = _size(moved, rho)

@@ -34,22 +34,6 @@ class OutOfReach(AnchorheadError):
         self.where, self.closest, self.advice, self.verdict = where, closest, advice, verdict
 
 
-def solve(
-    f: Function,
-    kinks: Sequence[float],
-    low: float,
-    high: float,
-    anchors: int,
-    dtype: Dtype = "float64",
-    max_value: float | None = None,
-    max_slope: float | None = None,
-    progress: Progress | None = None,
-) -> Solution:
-    """The best head found with at most so many anchors, rounding included: the best of `improvements`."""
-    found = improvements(f, kinks, low, high, anchors, dtype, max_value, max_slope, progress)
-    return min(found, key=lambda solution: (solution.total, solution.atom.anchors))
-
-
 def improvements(
     f: Function,
     kinks: Sequence[float],

@@ -22,15 +22,14 @@ from anchorhead.heads.atom import softmax
 from anchorhead.heads.solver.keys import Keys
 from anchorhead.heads.solver.projection import Samples
 
+_ROUNDS = 10
 _PULL = 1e3  # how firmly the coefficients of the denominator are held to a mean of 1
 
 
-def positive_rational(
-    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], samples: Samples, rounds: int = 10
-) -> Keys:
+def positive_rational(slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], samples: Samples) -> Keys:
     """The offsets for these slopes that gave the smallest mean square error."""
     best, chosen, p = np.inf, offsets, len(slopes)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         w = softmax(samples.x[:, None] * slopes + offsets)
         basis, _ = np.linalg.qr(w)
         residual = samples.f - basis @ (basis.T @ samples.f)

@@ -15,6 +15,7 @@ from typing import Any
 
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.gate import GateHead, GatePart
+from anchorhead.heads.tables.hex_floats import hex_floats, read_floats
 from anchorhead.heads.tables.table import read
 
 PATH = Path(__file__).with_name("gate_table.jsonl")
@@ -57,7 +58,10 @@ class GateFrontier:
                     "registers": head.registers,
                     "exact": head.exact,
                     "rounding": head.rounding,
-                    "parts": [[_hex(part.slopes), _hex(part.offsets), _hex([part.factor])] for part in head.parts],
+                    "parts": [
+                        [hex_floats(part.slopes), hex_floats(part.offsets), hex_floats([part.factor])]
+                        for part in head.parts
+                    ],
                 }
                 for head in self.heads
             ],
@@ -68,7 +72,7 @@ class GateFrontier:
         function, reach, dtype = data["function"], data["reach"], data["dtype"]
         heads = []
         for head in data["heads"]:
-            columns = ([_numbers(text) for text in part] for part in head["parts"])
+            columns = ([read_floats(text) for text in part] for part in head["parts"])
             parts = tuple(GatePart.of(slopes, offsets, factor, dtype) for slopes, offsets, (factor,) in columns)
             heads.append(GateHead(function, parts, -reach, reach, dtype, head["exact"], head["rounding"]))
         return cls(function, reach, dtype, tuple(heads))
@@ -79,19 +83,11 @@ def all_gates(path: Path = PATH) -> list[GateFrontier]:
     return [GateFrontier.from_json(json.loads(line)) for line in read(path)[1]]
 
 
-def gate_frontiers(function: str, dtype: str, arithmetic: str, path: Path = PATH) -> list[GateFrontier]:
+def gate_frontiers(function: str, dtype: str, arithmetic: str) -> list[GateFrontier]:
     """What the table holds for a function, by reach, if its proofs are about this model of arithmetic."""
-    models, lines = read(path)
+    models, lines = read(PATH)
     if models.get(dtype) != arithmetic:
         return []
     start = f'{{"function": {json.dumps(function)},'.encode()
     known = [GateFrontier.from_json(json.loads(line)) for line in lines if line.startswith(start)]
     return sorted((one for one in known if one.dtype == dtype), key=lambda one: one.reach)
-
-
-def _hex(numbers: Any) -> str:
-    return " ".join(float(number).hex() for number in numbers)
-
-
-def _numbers(text: str) -> list[float]:
-    return [float.fromhex(number) for number in text.split()]

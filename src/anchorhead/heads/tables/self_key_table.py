@@ -17,6 +17,7 @@ import numpy as np
 
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.self_key import Own, SelfKeyHead
+from anchorhead.heads.tables.hex_floats import hex_floats, read_floats
 from anchorhead.heads.tables.table import read
 
 PATH = Path(__file__).with_name("self_key_table.jsonl")
@@ -52,11 +53,11 @@ class SelfKeyFrontier:
                 "registers": head.registers,
                 "exact": head.exact,
                 "rounding": head.rounding,
-                "keys": [_hex(head.slopes), _hex(head.offsets), _hex(head.values)],
-                "own": None if head.own is None else _hex([head.own.slope, head.own.offset, head.own.value]),
-                "line": _hex([head.skip, head.bias]),
-                "step": _hex([head.step]),
-                "on": _hex([head.low, head.high]),
+                "keys": [hex_floats(head.slopes), hex_floats(head.offsets), hex_floats(head.values)],
+                "own": None if head.own is None else hex_floats([head.own.slope, head.own.offset, head.own.value]),
+                "line": hex_floats([head.skip, head.bias]),
+                "step": hex_floats([head.step]),
+                "on": hex_floats([head.low, head.high]),
             }
             for head in self.heads
         ]
@@ -67,9 +68,9 @@ class SelfKeyFrontier:
         function, dtype = data["function"], data["dtype"]
         heads = []
         for entry in data["heads"]:
-            slopes, offsets, values = (np.array(_numbers(text)).astype(dtype) for text in entry["keys"])
-            own = None if entry["own"] is None else Own(*_numbers(entry["own"]))
-            skip, bias, step, low, high = (x for name in ("line", "step", "on") for x in _numbers(entry[name]))
+            slopes, offsets, values = (np.array(read_floats(text)).astype(dtype) for text in entry["keys"])
+            own = None if entry["own"] is None else Own(*read_floats(entry["own"]))
+            skip, bias, step, low, high = (x for name in ("line", "step", "on") for x in read_floats(entry[name]))
             line = (own, skip, bias, step, low, high, dtype, entry["exact"], entry["rounding"])
             heads.append(SelfKeyHead(function, slopes, offsets, values, *line))
         return cls(function, dtype, tuple(heads))
@@ -80,22 +81,14 @@ def self_key_frontiers(path: Path = PATH) -> list[SelfKeyFrontier]:
     return [SelfKeyFrontier.from_json(json.loads(line)) for line in read(path)[1]]
 
 
-def self_key_frontier(function: str, dtype: str, arithmetic: str, path: Path = PATH) -> SelfKeyFrontier | None:
+def self_key_frontier(function: str, dtype: str, arithmetic: str) -> SelfKeyFrontier | None:
     """What the table holds for a function, if its proofs are about this model of arithmetic."""
-    models, lines = read(path)
+    models, lines = read(PATH)
     if models.get(dtype) != arithmetic:
         return None
     start = f'{{"function": {json.dumps(function)}, "dtype": {json.dumps(dtype)},'.encode()
     return next((SelfKeyFrontier.from_json(json.loads(line)) for line in lines if line.startswith(start)), None)
 
 
-def known_functions(path: Path = PATH) -> list[str]:
-    return sorted({json.loads(line)["function"] for line in read(path)[1]})
-
-
-def _hex(numbers: Any) -> str:
-    return " ".join(float(number).hex() for number in numbers)
-
-
-def _numbers(text: str) -> list[float]:
-    return [float.fromhex(number) for number in text.split()]
+def known_functions() -> list[str]:
+    return sorted({json.loads(line)["function"] for line in read(PATH)[1]})

@@ -26,6 +26,7 @@ from anchorhead.decimals import round_up
 from anchorhead.disk import write_atomically
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Atom, Dtype, Part
+from anchorhead.heads.tables.hex_floats import hex_floats, read_floats
 
 PATH = Path(__file__).with_name("table.jsonl")
 VERSION = 1
@@ -122,7 +123,7 @@ class Frontier:
     def to_json(self) -> dict[str, Any]:
         return {
             "function": self.function,
-            "on": _hex([self.low, self.high]),
+            "on": hex_floats([self.low, self.high]),
             "dtype": self.dtype,
             "searched": self.searched,
             "note": self.note,
@@ -131,7 +132,7 @@ class Frontier:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Frontier:
-        low, high = _numbers(data["on"])
+        low, high = read_floats(data["on"])
         heads = tuple(_entry_from_json(head, data["dtype"]) for head in data["heads"])
         return cls(data["function"], low, high, data["dtype"], heads, data["searched"], data["note"])
 
@@ -145,7 +146,7 @@ def lookup(function: str, low: float, high: float, dtype: Dtype, arithmetic: str
     for data in (json.loads(line) for line in lines if line.startswith(start)):
         if data["dtype"] != dtype:
             continue
-        k = _steps(function, tuple(_numbers(data["on"])), (low, high))
+        k = _steps(function, tuple(read_floats(data["on"])), (low, high))
         if k is not None:
             known, shift = Frontier.from_json(data), int(DEGREE.get(function, 0) * k)
             heads = known.heads if k == 0 else [entry.scaled(k, shift) for entry in known.heads]
@@ -212,24 +213,16 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
     return {
         "anchors": atom.anchors,
         **{name: getattr(entry, name) for name in ("exact", "rounding", "found", "at")},
-        "origin": _hex([atom.origin]),
-        "bias": _hex(atom.bias),
-        "parts": [[_hex(part.slopes), _hex(part.offsets), _hex(part.values[:, 0])] for part in atom.parts],
+        "origin": hex_floats([atom.origin]),
+        "bias": hex_floats(atom.bias),
+        "parts": [
+            [hex_floats(part.slopes), hex_floats(part.offsets), hex_floats(part.values[:, 0])] for part in atom.parts
+        ],
     }
 
 
 def _entry_from_json(data: Mapping[str, Any], dtype: Dtype) -> Entry:
-    columns = ([_numbers(text) for text in part] for part in data["parts"])
+    columns = ([read_floats(text) for text in part] for part in data["parts"])
     parts = [Part.of(slopes, offsets, values, dtype) for slopes, offsets, values in columns]
-    atom = Atom.of(parts, _numbers(data["origin"])[0], _numbers(data["bias"]), dtype)
+    atom = Atom.of(parts, read_floats(data["origin"])[0], read_floats(data["bias"]), dtype)
     return Entry(atom, data["exact"], data["rounding"], data["found"], data["at"])
-
-
-def _hex(numbers: Iterable[Any]) -> str:
-    """Hexadecimal floats with a space between, zeros at the end of a fraction left out."""
-    halves = (float(number).hex().split("p") for number in numbers)
-    return " ".join(f"{fraction.rstrip('0').rstrip('.')}p{exponent}" for fraction, exponent in halves)
-
-
-def _numbers(text: str) -> list[float]:
-    return [float.fromhex(number) for number in text.split()]

@@ -99,18 +99,18 @@ def _brackets(
     return x[s, p], x[s, p + 1], keys[s, p, k], keys[s, p + 1, k], k
 
 
-def find_jump_of(target: SeveralVariables, seed: int = 0) -> Jump | None:
+def find_jump_of(target: SeveralVariables) -> Jump | None:
     """A place where expressions jump: brackets are those of the switches that they are written with, one by one."""
     nodes = {node: None for one in target.expressions if one.has_switches for node in postorder(one.core)}
     largest: Jump | None = None
     for switch in [node for node in nodes if node.op == "where"][:_SWITCHES]:
-        found = _across(target, switch, seed)
+        found = _across(target, switch)
         if found and (largest is None or abs(np.diff(found.values)[0]) > abs(np.diff(largest.values)[0])):
             largest = found
     return largest
 
 
-def _across(target: SeveralVariables, switch: Expression, seed: int) -> Jump | None:
+def _across(target: SeveralVariables, switch: Expression) -> Jump | None:
     a, b = switch.args[:2]
 
     def named(x: Float[np.ndarray, "n d"]) -> dict[str, Float[np.ndarray, " n"]]:
@@ -131,4 +131,4 @@ def _across(target: SeveralVariables, switch: Expression, seed: int) -> Jump | N
     middle = values(low / 2 + high / 2)
     size = float(np.abs(middle[np.isfinite(middle)]).max(initial=0.0))
     with np.errstate(all="ignore"):
-        return find_jump(values, low, high, _SLIGHT * (1 + size), sides=below, seed=seed)
+        return find_jump(values, low, high, _SLIGHT * (1 + size), sides=below)
