@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +20,11 @@ from anchorhead.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+SCRIPTS = [
+    str(path.relative_to(ROOT))
+    for place in ("notebooks", "docs/theorems")
+    for path in sorted((ROOT / place).glob("*.py"))
+]
 MAX_LINES = 200
 """Of the README: what is longer is not read."""
 OPENS_A_WINDOW = ("anchorhead play",)
@@ -133,3 +141,12 @@ def test_the_tiny_transformer_is_what_the_script_makes(tmp_path):
     _make().write_bert(tmp_path / "tiny-bert")
     made, kept = (load_file(folder / "tiny-bert" / "model.safetensors") for folder in (tmp_path, ROOT / "examples"))
     assert {name: array.tolist() for name, array in made.items()} == {n: a.tolist() for n, a in kept.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_notebooks_and_pages_of_theorems_run(script, tmp_path):
+    """As scripts, which they are before `make docs` and `make notebooks` make pages of them."""
+    given = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run([sys.executable, str(ROOT / script)], cwd=tmp_path, env=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
