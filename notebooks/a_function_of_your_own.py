@@ -54,8 +54,8 @@ for net in (measured, proven):
 # %% [markdown]
 # ## Keep it, and have it checked
 #
-# A file holds the weights, the function and the certificate. `ah.check` proves the bound anew from the stored weights and
-# the stored function, by a verifier that shares nothing with what built the network.
+# A file holds the weights, the function and the certificate. `ah.check` proves the bound anew from the stored weights
+# and the stored function, by a verifier that shares nothing with what built the network.
 
 # %%
 net = ah.approximate("x*y + sin(z)", on=box, within=1e-4)

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from anchorhead.cli.approximate import approximate
 from anchorhead.cli.attention_only import attention_only
 from anchorhead.cli.citation import bibtex
-from anchorhead.cli.clock import LOADED, running, time_words
+from anchorhead.cli.clock import LOADED, print_time, running
 from anchorhead.cli.convert import convert
 from anchorhead.cli.export import export
 from anchorhead.cli.first_checks import check_files, check_saved
@@ -150,7 +150,7 @@ def check(
         raise
     print_report(report)
     typer.secho(f"{path}: {report.line}", fg="green")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 @app.command()

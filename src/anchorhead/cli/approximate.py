@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_head, check_within
-from anchorhead.cli.network_report import keep, print_found, print_time, report, warnings_in_words
+from anchorhead.cli.network_report import keep, print_found, report, warnings_in_words
 from anchorhead.cli.options import (
     Causal,
     Dtype,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_within
 from anchorhead.cli.network_report import warnings_in_words
 from anchorhead.disk import check_apart, check_folder_out, file_to_read, require_model_folder
@@ -79,7 +79,7 @@ def attention_only(
         "trust_remote_code=True)",
         fg="green",
     )
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 def _with_texts(

@@ -36,3 +36,10 @@ def time_words(searched: float = 0.0) -> str:
     seconds = waited()
     part = f", {searched:.1f} s of them searching for the largest error" if searched > NOTABLE * seconds else ""
     return f"{seconds:.1f} s{part}"
+
+
+def print_time(searched: float = 0.0) -> None:
+    """The last line of a command: how long the user has waited."""
+    import typer  # the clock runs while that is loaded
+
+    typer.echo(f"Time: {time_words(searched)}")

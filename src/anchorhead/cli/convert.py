@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_interval, check_model_file, check_within
-from anchorhead.cli.network_report import keep, print_time, report
+from anchorhead.cli.network_report import keep, report
 from anchorhead.cli.options import (
     ActivationOption,
     Box,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_saved
 from anchorhead.errors import AnchorheadError
 
@@ -54,4 +54,4 @@ def export(
     typer.echo(f"{FORMATS[name].words[0].upper()}{FORMATS[name].words[1:]}: {path}")
     if FORMATS[name].then:
         typer.echo(FORMATS[name].then)
-    typer.echo(f"Time: {time_words()}")
+    print_time()

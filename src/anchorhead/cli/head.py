@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_head
 from anchorhead.cli.head_report import print_frontier, print_head, print_named
 from anchorhead.cli.interval import Interval
@@ -94,7 +94,7 @@ def _head(
     if output is not None:
         found.save(output)
         typer.echo(f"Head: {output}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 def _frontier(
@@ -115,4 +115,4 @@ def _frontier(
     if csv is not None:
         write_rows(found.rows, csv)
         typer.echo(f"Table: {csv}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()

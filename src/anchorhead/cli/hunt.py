@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_head, check_saved
 from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Dtype
@@ -80,7 +80,7 @@ def hunt(
     if state is None:
         kept.unlink(missing_ok=True)
     _print(result)
-    typer.echo(f"Time: {time_words()}")
+    print_time()
     if result.violations:
         raise typer.Exit(1)
 

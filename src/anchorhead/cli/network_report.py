@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
 from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
@@ -27,11 +26,6 @@ def report(network: Network) -> None:
         typer.secho(certificate.headline, fg="green" if certificate.kind == "proven" else "yellow")
         typer.echo(certificate.details)
     typer.echo(sizes(network))
-
-
-def print_time(searched: float = 0.0) -> None:
-    """The last line: how long the user has waited."""
-    typer.echo(f"{'time':<12}{time_words(searched)}")
 
 
 def keep(network: Network, output: Path | None, plot: Path | None, function: Callable[..., Any] | None = None) -> None:

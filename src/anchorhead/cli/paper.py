@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_losses, check_range
 from anchorhead.cli.options import Csv, Dtype, Picture
 from anchorhead.cli.report import print_learners, print_sweep, print_task, write_rows
@@ -108,7 +108,7 @@ def heatmap(
 
     draw(heat_maps(seed=seed), plot)
     typer.echo(f"Heat maps: {plot}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 @paper.command()
@@ -133,7 +133,7 @@ def relu_network(
     if csv is not None:
         write_rows(rows, csv)
         typer.echo(f"Table: {csv}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 @paper.command()
@@ -166,7 +166,7 @@ def in_context(
     if csv is not None:
         write_rows(study.rows, csv)
         typer.echo(f"Table: {csv}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
@@ -179,4 +179,4 @@ def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
     if csv is not None:
         write_rows(sweep.rows, csv)
         typer.echo(f"Table: {csv}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()

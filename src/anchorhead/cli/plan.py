@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_interval, check_model_file, check_within
 from anchorhead.cli.options import (
     ActivationOption,
@@ -101,7 +101,7 @@ def plan(
 
         draw(found, plot)
         typer.echo(f"Plot: {plot}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 def _file(functions: list[str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.errors import AnchorheadError
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME…", help="Which networks; without a name, all.")]
@@ -66,7 +66,7 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
         errors = f"proven {about['proven bound']:.1e}  found {about['largest error found']:.1e}"
         typer.echo(f"{about['name']:18}{size:50}{errors}")
     typer.echo(f"wrote {output / 'README.md'}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 def _housed(one: Any, folder: Path) -> tuple[dict[str, Any], str]:

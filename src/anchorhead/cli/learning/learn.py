@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anchorhead.cli.clock import time_words
+from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files
 from anchorhead.cli.learning.models import MODELS, print_models
 from anchorhead.cli.network_report import say, warnings_in_words
@@ -139,7 +139,7 @@ def _learn(
     if output is not None:
         estimator.network_.save(output)
         typer.echo(f"Network: {output}")
-    typer.echo(f"Time: {time_words()}")
+    print_time()
 
 
 def _fit(model: Any, table: Table, whose: str = "") -> tuple[float, AnchorheadError | None]:
