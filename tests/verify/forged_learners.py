@@ -228,7 +228,7 @@ def a_head_without_anchors(file: Stored) -> Stored:
     build, none = networks.sequence.build, Piece(*[np.zeros(0)] * 5)
 
     def built(target: Any, step: Any, dtype: str) -> Network:
-        return build(target, replace(step, pieces=(*step.pieces, none)), dtype)
+        return build(target, replace(step, collect=replace(step.collect, pieces=(*step.collect.pieces, none))), dtype)
 
     with patch.object(networks.sequence, "build", built), TemporaryDirectory() as folder:
         networks.sequence_network(target, "float64").save(Path(folder) / "learner.safetensors")
