@@ -11,9 +11,19 @@ import pytest
 
 from anchorhead import incontext
 from anchorhead.constructions.learners.learner import Learner
-from anchorhead.constructions.learners.written import step_of
+from anchorhead.constructions.learners.written import network_of, step_of
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.lemmas.learners.steps import ScoreLinks, linked_step
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.links import Anchors
+from anchorhead.lemmas.learners.steps import (
+    ScoreLinks,
+    SequenceLinks,
+    Step,
+    linked_step,
+    sequence_step,
+    squared_step,
+)
 from anchorhead.network import Attention, Repeat
 from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.programs.program import read_program
@@ -154,3 +164,30 @@ def test_anchors_that_are_lowered_too_little_are_refused() -> None:
     assert isinstance(step, ScoreLinks)
     with pytest.raises(CertificateError, match="within reach of scores"):
         linked_step(logistic().descent, step.links[0].held, 2.0**4, step.scoring, step.collect, "float64")
+
+
+def _louder(held: Anchors) -> Anchors:
+    if isinstance(held, GridAtom):
+        return replace(held, values=1.001 * held.values)
+    return tuple(replace(part, values=1.001 * part.values) for part in held)
+
+
+def _other(net: Learner) -> Step:
+    """The step of a learner whose link is off by a thousandth, or with heads so blunt that it shows."""
+    step, target = net.step, net.descent
+    if isinstance(step, ScoreLinks):
+        return linked_step(target, _louder(step.links[0].held), step.far, step.scoring, step.collect, net.dtype)
+    if isinstance(step, SequenceLinks):
+        return sequence_step(target, _louder(step.links[0].held), step.labels, step.collect.reach, net.dtype)
+    assert isinstance(step.collect, Average)
+    return squared_step(Average.of(target, 2.0**-4, net.dtype, step.collect.clip))
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "squared, sequence", "two variables, sequence", "momentum"])
+def test_what_is_proven_is_proven_of_the_numbers_that_are_stored(name: str) -> None:
+    net, (X, y) = learner(name), data(name, 2)
+    prompt = net.prompt(X, y if name == "logistic" else y / 4)
+    other = Learner.of(network_of(net.descent, _other(net), net.dtype))
+    found = np.abs(other(prompt, path=True, outside="ignore") - net.exact(prompt, path=True)).max()
+    bound = other.certify(prompt, progress=False).bound
+    assert net.certify(prompt, progress=False).bound < found <= bound
