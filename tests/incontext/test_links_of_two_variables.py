@@ -10,12 +10,13 @@ import pytest
 from anchorhead import incontext
 from anchorhead.checking import check
 from anchorhead.constructions.learners.learner import Learner
-from anchorhead.constructions.learners.networks import linked_network, sequence_network
+from anchorhead.constructions.learners.networks import linked_network
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.network import Attention, Repeat
 
 from .data import regression
+from .sequences import sequence_network
 
 TEXT = "s + sin(s)/2 + s*y**2/4 - y"
 LINK = incontext.link(TEXT, "g(s, y)")

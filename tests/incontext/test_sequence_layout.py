@@ -11,12 +11,12 @@ import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.checking import check
 from anchorhead.constructions.learners.learner import Learner
-from anchorhead.constructions.learners.networks import sequence_network
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.network import Attention, Embed, Repeat
 
 from .data import AWKWARD, regression
+from .sequences import sequence_network
 
 N, D, STEPS = 24, 3, 50
 OWN = incontext.link("x**3/3 + x/2", name="own")

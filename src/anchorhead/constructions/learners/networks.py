@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -119,41 +118,22 @@ def linked(
     return linked_step(target, held, far, scoring, Average.of(target, sharpness, dtype, clip), dtype)
 
 
-def sequence_network(target: Descent, dtype: str, labels: float = 4.0) -> Network:
-    """The network of a descent on any loss in the sequence layout; labels as `anchored` takes them."""
-    target = replace(target, scores=target.scores or _scores(target, labels))
-    if target.loss.form == "g(s, y)":
-        target = replace(target, labels=target.labels or labels)
-    return network_of(target, anchored(target, labels, dtype), dtype)
-
-
 def anchored(target: Descent, labels: float, dtype: str) -> SequenceLinks:
     """The step of a descent in the sequence layout.
 
-    labels   the largest |y|: for the residuals of a straight link, for the part for -y of the form phi(s) - y, and for
-             the grid of the form g(s, y)
+    labels   the largest |y|: for the part for -y of the form phi(s) - y, and for the grid of the form g(s, y)
     """
     if target.threshold:
         raise AnchorheadError('layout="sequence" has no threshold: use layout="transformer", or decay in its place')
     loss, scores = target.loss, target.scores or ANY_SCORES
     if loss.form == "g(s, y)":
-        held: Anchors = link_grid(loss, scores, target.labels or labels, dtype)
+        held: Anchors = link_grid(loss, scores, labels, dtype)
     else:
         held = link_head(loss, scores, dtype).parts
     line = line_head(labels or 1.0, dtype).parts if loss.form == "phi(s) - y" else ()
     pieces = pieces_of(loss.form, held, line)
     _require_room(target, pieces)
     return sequence_step(target, held, line, _reach(pieces, dtype), dtype)
-
-
-def _scores(target: Descent, labels: float) -> tuple[float, float]:
-    """What residuals of a straight link reach with a safe rate (see lemmas.learners.box), with some room; for others a
-    range that serves standardised examples."""
-    if target.loss.link.affine() is None:
-        return ANY_SCORES
-    grown = (1 + target.momentum) / (1 - target.momentum)
-    reach = 1.125 * grown * np.sqrt(target.examples) * max(labels, 1.0)
-    return -reach, reach
 
 
 def _require_room(target: Descent, pieces: Sequence[Piece]) -> None:
