@@ -16,11 +16,11 @@ from anchorhead import incontext
 from anchorhead.constructions.learners.certified import certificate_for_box
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.networks import linked_network
+from anchorhead.constructions.learners.written import step_of
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import Loss
 from anchorhead.lemmas.learners.loop import most_rate
-from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Embed, Network, Repeat
 
 from .data import AWKWARD, regression
@@ -66,7 +66,8 @@ def _with_given_sharpness(name: str, dtype: str = "float64", extras: tuple[tuple
     target, h = Descent(_loss(name), 12, RATES[name], 5, **options), SHARPNESS[dtype]
     network = linked_network(target, dtype, h, h * POISSON_COLLECTS if name == "poisson" else h)
     y = {"logistic": 1.0, "hinge": 1.0}.get(name, 4.0)
-    return Learner.of(network.with_(certificate=certificate_for_box(network, target, np.full(5, 4.0), y)))
+    certificate = certificate_for_box(step_of(network, target), target, np.full(5, 4.0), y, dtype)
+    return Learner.of(network.with_(certificate=certificate))
 
 
 def _labels(loss: Loss, y: np.ndarray) -> np.ndarray:
@@ -114,7 +115,7 @@ def test_no_prompt_breaks_a_certificate(name: str, dtype: str, other: bool) -> N
             continue
         extras = EXTRAS[number % len(EXTRAS)]
         net = _with_given_sharpness(name, dtype, tuple(extras.items()))
-        (link,) = read(net, net.descent).links
+        (link,) = net.step.links
         allowed = (2.0 if name == "squared" else most_rate(net.descent.momentum)) / net.descent.rate
         allowed = (allowed - net.descent.decay) / link.facts.slope
         X, y = AWKWARD[awkward](np.random.default_rng(number))

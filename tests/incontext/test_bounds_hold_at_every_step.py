@@ -9,11 +9,11 @@ import pytest
 
 import anchorhead as ah
 from anchorhead import AnchorheadError, CertificateError, incontext
-from anchorhead.constructions.learners.networks import squared_network
 from anchorhead.language.targets.descent import Descent
+from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.loop import Drift
 from anchorhead.lemmas.learners.prompt import bound_for_prompt
-from anchorhead.lemmas.learners.steps import read
+from anchorhead.lemmas.learners.steps import squared_step
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32
 
 
@@ -62,7 +62,7 @@ def test_a_drift_keeps_what_is_not_a_number() -> None:
 def test_steps_so_small_that_they_vanish_are_within_the_bound() -> None:
     """Weights below the smallest normal number may be flushed to 0, whatever the rate."""
     target = Descent(incontext.named_loss("squared"), steps=1, rate=1e-23, features=1, examples=1)
-    step = read(squared_network(target, 2.0**-10, "float32"), target)
+    step = squared_step(Average.of(target, 2.0**-10, "float32"))
     A, y = np.full((1, 1), 2.0**-63), np.full(1, 4.0)
     moved = float(Fraction(target.rate) * Fraction(A[0, 0]) * Fraction(y[0]))
     assert moved < FLOAT32.tiny

@@ -69,7 +69,7 @@ def test_blunt_heads_err_visibly_and_no_more_than_is_proven(sharpness: float) ->
     for _ in range(40):
         X = rng.uniform(-1, 1, (10, 3))
         prompt = net.prompt(X, rng.uniform(-1, 1, 10))
-        bound = certificate_for_prompt(net, target, examples_of(prompt, 3)[0], prompt).bound
+        bound = certificate_for_prompt(net.step, target, examples_of(prompt, 3)[0], prompt, "float64").bound
         found = _deviation(net, prompt)
         assert found <= bound
         worst = max(worst, found / bound)

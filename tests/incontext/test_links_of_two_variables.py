@@ -10,13 +10,13 @@ import pytest
 from anchorhead import incontext
 from anchorhead.checking import check
 from anchorhead.constructions.learners.learner import Learner
-from anchorhead.constructions.learners.networks import linked_network, sequence_network
+from anchorhead.constructions.learners.networks import linked_network
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.steps import read
 from anchorhead.network import Attention, Repeat
 
 from .data import regression
+from .sequences import sequence_network
 
 TEXT = "s + sin(s)/2 + s*y**2/4 - y"
 LINK = incontext.link(TEXT, "g(s, y)")
@@ -120,12 +120,12 @@ def test_changed_weights_are_not_certified():
     heads = grid.output.copy()
     heads[1] *= -1
     wrong = Repeat((score, replace(grid, output=heads), collect), repeat.times)
-    with pytest.raises(CertificateError, match="mirror image of the link"):
-        read(net.with_(layers=(embed, wrong, last)), net.descent)
+    with pytest.raises(CertificateError, match="not the network of the learner that its derivation describes"):
+        _ = net.with_(layers=(embed, wrong, last)).step
     registers = embed.registers.copy()  # type: ignore[union-attr]
     registers[3, -4] *= 1 + 1e-12
     with pytest.raises(CertificateError):
-        read(net.with_(layers=(replace(embed, registers=registers), repeat, last)), net.descent)
+        _ = net.with_(layers=(replace(embed, registers=registers), repeat, last)).step
 
 
 def test_a_kink_inside_the_box_is_refused_by_name():

@@ -15,12 +15,14 @@ import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.constructions.learners.layouts.many import Slots
 from anchorhead.constructions.learners.many import ManyLearner
+from anchorhead.constructions.learners.written import step_of
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import rows_of
+from anchorhead.lemmas.learners.links import HeadLink
 from anchorhead.lemmas.learners.prompt import bound_for_rows
-from anchorhead.lemmas.learners.steps import read_many
+from anchorhead.lemmas.learners.steps import ScoreLinks
 from anchorhead.network import Attention, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
@@ -158,14 +160,38 @@ def _changed(net: ManyLearner, change: str) -> Network:
     ],
 )
 def test_a_changed_network_has_no_proof(exact_net: ManyLearner, change: str) -> None:
-    prompt = exact_net.prompt(*regression(), loss="squared", rate=0.1)
-    changed, learners = _changed(exact_net, change), exact_net.learners
-    try:
-        step = read_many(changed, learners)
-    except CertificateError:
-        return
-    found = bound_for_rows(step, learners, rows_of(prompt, learners), arithmetic_of("float64"))
-    assert found.total == np.inf
+    with pytest.raises(CertificateError):
+        step_of(_changed(exact_net, change), exact_net.learners)
+
+
+def test_anchors_of_other_links_that_come_within_reach_leave_no_proof(exact_net: ManyLearner) -> None:
+    learners, step = exact_net.learners, exact_net.step
+    assert isinstance(step, ScoreLinks)
+    rows = rows_of(exact_net.prompt(*regression(), loss="squared", rate=0.1), learners)
+
+    def total(**changes: Any) -> float:
+        return bound_for_rows(replace(step, **changes), learners, rows, arithmetic_of("float64")).total
+
+    assert np.isfinite(total())
+    assert total(far=2.0**10) == np.inf
+    assert total(far=2.0**1010) == np.inf
+
+
+def test_registers_that_are_no_anchors_leave_no_proof_where_they_are_heard(exact_net: ManyLearner) -> None:
+    """Anchors whose offsets are as low as theirs, and anchors that all fall to one side, are not louder than these."""
+    learners, step = exact_net.learners, exact_net.step
+    assert isinstance(step, ScoreLinks)
+    rows = rows_of(exact_net.prompt(*regression(), loss="squared", rate=0.1), learners)
+    link = step.links[0]
+    assert isinstance(link, HeadLink)
+    (part,) = link.parts
+    for wrong in (
+        replace(part, offsets=part.offsets - 2.0**20),
+        replace(part, slopes=part.slopes - part.slopes[0] + 1),
+    ):
+        changed = replace(step, links=(replace(link, parts=(wrong,)), *step.links[1:]))
+        assert not changed.answered
+        assert bound_for_rows(changed, learners, rows, arithmetic_of("float64")).total == np.inf
 
 
 @pytest.mark.parametrize(

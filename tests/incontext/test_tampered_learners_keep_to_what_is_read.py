@@ -1,4 +1,4 @@
-"""A step is read from weights, whoever laid them out: what is changed is refused, or keeps to its own bound."""
+"""A network must be the one that is written from the free numbers in it: all else is refused, or keeps to its bound."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ import pytest
 
 from anchorhead import incontext
 from anchorhead.constructions.learners.learner import Learner
+from anchorhead.constructions.learners.written import network_of, step_of
 from anchorhead.errors import AnchorheadError, CertificateError
-from anchorhead.lemmas.learners.steps import read
-from anchorhead.network import Attention, Network, Repeat
+from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.links import Anchors
+from anchorhead.lemmas.learners.steps import (
+    ScoreLinks,
+    SequenceLinks,
+    Step,
+    linked_step,
+    sequence_step,
+    squared_step,
+)
+from anchorhead.network import Attention, Repeat
 from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.programs.program import read_program
 from tests.verify.learners.learner_files import largest_error, loaded, tampered
@@ -48,7 +59,7 @@ def logistic() -> Learner:
     )
 
 
-def _with(number: int, **changes: Any) -> Network:
+def _with(number: int, **changes: Any) -> Learner:
     embed, repeat, last = logistic().layers
     assert isinstance(repeat, Repeat)
     layers = list(repeat.layers)
@@ -64,8 +75,8 @@ def _layer(number: int) -> Attention:
     return layer
 
 
-def test_features_may_stand_in_any_order() -> None:
-    """Nobody but the weights says where a feature is."""
+def test_features_in_another_order_are_not_the_network_of_the_descent() -> None:
+    """What it computes is the same: but of such a network nothing is proven here."""
     net = logistic()
     _, repeat, last = net.layers
     assert isinstance(repeat, Repeat)
@@ -91,7 +102,9 @@ def test_features_may_stand_in_any_order() -> None:
     )
     moved = net.with_(layers=(first, Repeat(tuple(layers), repeat.times), replace(last, weight=last.weight[:, order])))  # type: ignore[union-attr, type-var]
     prompt = net.prompt(*(np.array([[0.5, -0.25], [0.1, 1.0]]), np.array([1.0, -1.0])))
-    assert moved.certify(prompt).bound == net.certify(prompt).bound  # type: ignore[attr-defined]
+    assert np.array_equal(moved(prompt), net(prompt))
+    with pytest.raises(CertificateError, match="not the network of the learner that its derivation describes"):
+        moved.certify(prompt)
 
 
 def test_a_factor_that_vanishes_and_comes_back_is_refused() -> None:
@@ -99,13 +112,13 @@ def test_a_factor_that_vanishes_and_comes_back_is_refused() -> None:
     layer = _layer(2)
     scaled = _with(2, query=2.0**600 * layer.query, key=2.0**-600 * layer.key)
     with pytest.raises(CertificateError):
-        read(scaled, logistic().descent)
+        _ = scaled.step
 
 
 def test_rows_that_are_seen_by_rows_are_refused() -> None:
     for number in (0, 1):
         with pytest.raises(CertificateError):
-            read(_with(number, mask=None), logistic().descent)
+            _ = _with(number, mask=None).step
 
 
 def test_a_skip_that_moves_a_flag_is_refused() -> None:
@@ -114,4 +127,67 @@ def test_a_skip_that_moves_a_flag_is_refused() -> None:
     weight = np.array(skip.weight)
     weight[4, 5] = 1.0
     with pytest.raises(CertificateError):
-        read(_with(0, skip=replace(skip, weight=weight)), logistic().descent)
+        _ = _with(0, skip=replace(skip, weight=weight)).step
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_step_of_a_saved_network_is_the_one_it_was_built_from(name: str) -> None:
+    net, found = learner(name), loaded(stored(name))
+    assert isinstance(found, Learner)
+    prompt = net.prompt(*data(name, 2))
+    assert found.certify(prompt, progress=False) == net.certify(prompt, progress=False)
+
+
+def test_networks_of_other_layers_are_no_learners() -> None:
+    net = logistic()
+    embed, repeat, last = net.layers
+    assert isinstance(repeat, Repeat)
+    for layers in (
+        (embed, last),
+        (embed, *repeat.layers, last),
+        (embed, Repeat(repeat.layers[1:], repeat.times), last),
+    ):
+        with pytest.raises(CertificateError, match="a step is not of 3 attentions"):
+            _ = net.with_(layers=layers).step
+    with pytest.raises(CertificateError, match="not all of its tokens have"):
+        step_of(net, replace(net.descent, features=1))
+
+
+def test_a_sharpness_that_is_no_power_of_two_is_refused() -> None:
+    layer = _layer(2)
+    with pytest.raises(CertificateError, match="no power of two"):
+        _ = _with(2, query=np.where(np.abs(layer.query) < 1, 1.5 * layer.query, layer.query)).step
+
+
+def test_anchors_that_are_lowered_too_little_are_refused() -> None:
+    step = logistic().step
+    assert isinstance(step, ScoreLinks)
+    with pytest.raises(CertificateError, match="within reach of scores"):
+        linked_step(logistic().descent, step.links[0].held, 2.0**4, step.scoring, step.collect, "float64")
+
+
+def _louder(held: Anchors) -> Anchors:
+    if isinstance(held, GridAtom):
+        return replace(held, values=1.001 * held.values)
+    return tuple(replace(part, values=1.001 * part.values) for part in held)
+
+
+def _other(net: Learner) -> Step:
+    """The step of a learner whose link is off by a thousandth, or with heads so blunt that it shows."""
+    step, target = net.step, net.descent
+    if isinstance(step, ScoreLinks):
+        return linked_step(target, _louder(step.links[0].held), step.far, step.scoring, step.collect, net.dtype)
+    if isinstance(step, SequenceLinks):
+        return sequence_step(target, _louder(step.links[0].held), step.labels, step.collect.reach, net.dtype)
+    assert isinstance(step.collect, Average)
+    return squared_step(Average.of(target, 2.0**-4, net.dtype, step.collect.clip))
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "squared, sequence", "two variables, sequence", "momentum"])
+def test_what_is_proven_is_proven_of_the_numbers_that_are_stored(name: str) -> None:
+    net, (X, y) = learner(name), data(name, 2)
+    prompt = net.prompt(X, y if name == "logistic" else y / 4)
+    other = Learner.of(network_of(net.descent, _other(net), net.dtype))
+    found = np.abs(other(prompt, path=True, outside="ignore") - net.exact(prompt, path=True)).max()
+    bound = other.certify(prompt, progress=False).bound
+    assert net.certify(prompt, progress=False).bound < found <= bound

@@ -13,13 +13,13 @@ import anchorhead as ah
 from anchorhead import incontext
 from anchorhead.constructions.learners.certified import certificate_for_box
 from anchorhead.constructions.learners.learner import Learner
-from anchorhead.constructions.learners.networks import squared_network
+from anchorhead.constructions.learners.networks import clip_of, squared_network
+from anchorhead.constructions.learners.written import step_of
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.box import bound_for_box
 from anchorhead.lemmas.learners.prompt import bound_for_prompt
-from anchorhead.lemmas.learners.steps import read
 from anchorhead.lemmas.learners.threshold import NotKnown
 from anchorhead.network import Attention, Linear, Network, Repeat
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
@@ -53,7 +53,7 @@ def _thresholded(network: Network, w: np.ndarray) -> np.ndarray:
 def test_the_threshold_keeps_to_its_bound_near_kinks_and_far_beyond(dtype: str, rate: float, threshold: float) -> None:
     target = _target(1, rate, 1, threshold=threshold)
     network = squared_network(target, 2.0**-8, dtype)
-    clip = read(network, target).collect.clip  # type: ignore[union-attr]
+    clip = step_of(network, target).collect.clip  # type: ignore[union-attr]
     assert clip is not None
     tau = rate * threshold
     near = np.geomspace(1e-18, 10, 500)
@@ -133,7 +133,7 @@ def test_momentum_with_a_threshold_follows_exact_steps_but_is_only_measured() ->
     net = _learner(target)
     prompt = net.prompt(*regression())
     assert np.abs(net(prompt, path=True) - net.exact(prompt, path=True)).max() <= 1e-9
-    step, model = read(net, target), arithmetic_of("float64")
+    step, model = net.step, arithmetic_of("float64")
     with pytest.raises(NotKnown, match="no bound is known"):
         bound_for_box(step, target, np.ones(6), 1.0, model)
     with pytest.raises(NotKnown, match="no bound is known"):
@@ -197,7 +197,7 @@ def test_a_network_with_another_threshold_has_no_proof(change: str) -> None:
     net = _learner(target)
     network = _changed(net, change)
     with pytest.raises(CertificateError):
-        certificate_for_box(network, target, np.ones(5), 1.0)
+        certificate_for_box(step_of(network, target), target, np.ones(5), 1.0, "float64")
 
 
 def test_a_smaller_value_of_an_anchor_is_seen_in_the_bound() -> None:
@@ -211,9 +211,19 @@ def test_a_smaller_value_of_an_anchor_is_seen_in_the_bound() -> None:
         program=net.program,
         derivation=net.derivation,
     )
-    clip = read(network, target).collect.clip  # type: ignore[union-attr]
+    clip = step_of(network, target).collect.clip  # type: ignore[union-attr]
     assert clip is not None
     assert clip.error(target).exact >= 0.000999 * 0.03
+
+
+def test_a_clip_whose_anchors_all_rise_has_no_proof() -> None:
+    """Far below 0 all of its logits would be lower than that of the state, which holds no anchor."""
+    target = _target(3, threshold=0.1)
+    clip = clip_of(target, "float64")
+    assert clip is not None
+    wrong = replace(clip, slopes=tuple(slope - clip.slopes[0] + 1 for slope in clip.slopes))
+    with pytest.raises(CertificateError, match="no anchor on one side"):
+        wrong.error(target)
 
 
 def test_a_threshold_too_small_for_the_dtype_is_named() -> None:

@@ -13,7 +13,9 @@ from unittest.mock import patch
 import numpy as np
 
 from anchorhead import incontext
-from anchorhead.constructions.learners import networks
+from anchorhead.constructions.learners.layouts import sequence
+from anchorhead.constructions.learners.networks import anchored
+from anchorhead.constructions.learners.written import network_of
 from anchorhead.lemmas.learners.own_anchors import Piece
 from anchorhead.network import Network
 from anchorhead.verify.files import Stored, read_file
@@ -239,12 +241,12 @@ def a_head_without_anchors(file: Stored) -> Stored:
     """One head more for the hinge in a sequence, to which no anchor belongs: it reads those of the other head."""
     given = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3, "intercept": True}
     target = incontext.gradient_descent("hinge", layout="sequence", progress=False, **given).descent  # type: ignore[arg-type]
-    build, none = networks.sequence.build, Piece(*[np.zeros(0)] * 5)
+    build, none = sequence.build, Piece(*[np.zeros(0)] * 5)
 
     def built(target: Any, step: Any, dtype: str) -> Network:
-        return build(target, replace(step, pieces=(*step.pieces, none)), dtype)
+        return build(target, replace(step, collect=replace(step.collect, pieces=(*step.collect.pieces, none))), dtype)
 
-    with patch.object(networks.sequence, "build", built), TemporaryDirectory() as folder:
-        networks.sequence_network(target, "float64").save(Path(folder) / "learner.safetensors")
+    with patch.object(sequence, "build", built), TemporaryDirectory() as folder:
+        network_of(target, anchored(target, 1.0, "float64"), "float64").save(Path(folder) / "learner.safetensors")
         other = read_file(Path(folder) / "learner.safetensors")
     return replace(file, network=other.network, tensors=other.tensors)

@@ -9,40 +9,42 @@ import numpy as np
 from anchorhead.certificate import Certificate
 from anchorhead.constructions.learners.measured import measured_certificate
 from anchorhead.constructions.learners.prompts import Examples
+from anchorhead.constructions.learners.written import network_of
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
-from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
-from anchorhead.lemmas.learners.prove import prove_box, prove_prompt, read_proven
+from anchorhead.lemmas.learners.prove import prove_box, prove_prompt
+from anchorhead.lemmas.learners.steps import Step
 from anchorhead.lemmas.learners.threshold import NotKnown
-from anchorhead.network import Network
 
 
-def certificate_for_box(network: Network, target: Descent, x: np.ndarray, y: float) -> Certificate | None:
+def certificate_for_box(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Certificate | None:
     """For all prompts with |x_ij| <= x_j and |y_i| <= y, of at most target.examples, for which the rate is safe.
 
     Proven, or measured where no proof is known. None if nothing can be said: residuals may be so large there that heads
     leave the range in which they serve.
     """
     try:
-        found = prove_box(network, target, np.concatenate([x, [1.0]]) if target.intercept else x, y)
+        found = prove_box(step, target, np.concatenate([x, [1.0]]) if target.intercept else x, y, dtype)
     except NotKnown as why:
+        network = network_of(target, step, dtype)
         return measured_certificate(network, target, x, y, steepest_link(target, y), str(why))
     ends = np.concatenate([x, [1.0, y]])
-    return None if found is None else found.certificate(Box.of((-ends, ends)), network.dtype)
+    return None if found is None else found.certificate(Box.of((-ends, ends)), dtype)
 
 
-def certificate_for_prompt(network: Network, target: Descent, one: Examples, given: np.ndarray) -> Certificate:
+def certificate_for_prompt(step: Step, target: Descent, one: Examples, given: np.ndarray, dtype: str) -> Certificate:
     """For one prompt, given as the array that it is."""
     where = f"{target}, for one prompt of {counted(len(one.y), 'example')}"
-    found = prove_prompt(network, target, one.design(target.intercept), one.y, where)
+    found = prove_prompt(step, target, one.design(target.intercept), one.y, where, dtype)
     if found is None:
         raise AnchorheadError(
             "nothing can be said of this prompt: its residuals are so large that heads leave the range in which they "
             "serve, or its rate is so large that errors grow without bound. Scale its labels, or take a smaller rate"
         )
-    return found.certificate(Box.of((given, given)), network.dtype)
+    return found.certificate(Box.of((given, given)), dtype)
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,6 @@ def course(target: Descent, one: Examples) -> DescentSummary:
 
 def _largest(symmetric: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(symmetric)[-1])
-
-
-def serves(network: Network, target: Descent, low: float, high: float) -> bool:
-    """Whether the link's head, as it is proven, serves on [low, high] too."""
-    try:
-        facts = read_proven(network, target).links[0].facts
-    except CertificateError:
-        return False
-    return facts.low <= low and high <= facts.high
 
 
 def eigenvalue_of(target: Descent, one: Examples) -> float:

@@ -14,7 +14,8 @@ from anchorhead.constructions.learners.approximating import approximating
 from anchorhead.constructions.learners.certified import certificate_for_box, steepest_link
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.measured import measured_certificate
-from anchorhead.constructions.learners.networks import linked_network, sequence_network, squared_network
+from anchorhead.constructions.learners.networks import anchored, clip_of, link_anchors, linked
+from anchorhead.constructions.learners.written import network_of
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.language.forms import box_of
 from anchorhead.language.program import Program
@@ -22,9 +23,9 @@ from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.box import error_of_a_step
-from anchorhead.lemmas.learners.prove import read_proven
+from anchorhead.lemmas.learners.prove import require_known
 from anchorhead.lemmas.learners.score import Scoring
-from anchorhead.network import Network
+from anchorhead.lemmas.learners.steps import Step, squared_step
 from anchorhead.proof.arithmetic.arithmetic import require_model
 
 SHARPNESSES = tuple(2.0**-k for k in range(3, 26))
@@ -92,35 +93,36 @@ def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     """With momentum and a threshold nothing is proven, and measuring every sharpness would take long: it is then chosen
     for the same descent without its threshold, whose layer has no sharpness."""
     guide = replace(target, threshold=0.0) if target.momentum else target
+    clip = clip_of(guide, dtype)
 
     def bound(sharpness: float) -> float:
-        found = _certified(squared_network(guide, sharpness, dtype), guide, x, y).certificate
+        found = certificate_for_box(squared_step(Average.of(guide, sharpness, dtype, clip)), guide, x, y, dtype)
         return np.inf if found is None else found.bound
 
     sharpness = _lowest(bound)
     if not np.isfinite(bound(sharpness)):
         sharpness = min(SHARPNESSES, key=bound)
-    return _best([_certified(squared_network(target, sharpness, dtype), target, x, y)])
+    step = squared_step(Average.of(target, sharpness, dtype, clip_of(target, dtype)))
+    return _best([_certified(step, target, x, y, dtype)])
 
 
 def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
-    made = sequence_network(target, dtype, labels=y)
-    return _best([_certified(made, target, x, y)])
+    return _best([_certified(anchored(target, y, dtype), target, x, y, dtype)])
 
 
 def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
     """The two sharpnesses one after the other, since each adds an error of its own to that of a step; see _direct."""
     guide = replace(target, threshold=0.0) if target.momentum else target
+    require_known(guide)
     columns, model = np.concatenate([x, [1.0]]) if target.intercept else x, require_model(dtype)
-
-    known = read_proven(linked_network(guide, dtype, *SHARPNESSES[:2]), guide)
+    held, clip = link_anchors(guide, dtype), clip_of(guide, dtype)
+    known = linked(guide, held, clip, SHARPNESSES[0], SHARPNESSES[1], dtype)
 
     def error(scoring: float, collecting: float) -> float:
-        collect = Average.of(guide, collecting, dtype)
         step = replace(
             known,
             scoring=Scoring.of(scoring, known.residual, dtype),
-            collect=replace(known.collect, sharpness=collect.sharpness, outputs=collect.outputs),
+            collect=Average.of(guide, collecting, dtype, clip),
         )
         return error_of_a_step(step, guide, columns, y, model)
 
@@ -128,9 +130,11 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     scoring = _lowest(lambda h: error(h, collecting))
     collecting = _lowest(lambda h: error(scoring, h), near=collecting)
     made: list[Learner] = []
+    clip = clip_of(target, dtype)
     while min(scoring, collecting) > 0.5 * SHARPNESSES[-1] and (not made or made[-1].certificate is None):
         # a drift over many steps may take links further than a single step does
-        made.append(_certified(linked_network(target, dtype, scoring, collecting), target, x, y))
+        step = linked(target, held, clip, scoring, collecting, dtype)
+        made.append(_certified(step, target, x, y, dtype))
         scoring, collecting = scoring / 2, collecting / 2
     return _best(made)
 
@@ -152,8 +156,9 @@ def _lowest(bound: Callable[[float], float], near: float | None = None) -> float
     return best
 
 
-def _certified(network: Network, target: Descent, x: np.ndarray, y: float) -> Learner:
-    return Learner.of(network.with_(certificate=certificate_for_box(network, target, x, y)))
+def _certified(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Learner:
+    certificate = certificate_for_box(step, target, x, y, dtype)
+    return Learner.of(network_of(target, step, dtype).with_(certificate=certificate))
 
 
 def _best(made: list[Learner]) -> Learner | None:

@@ -20,13 +20,15 @@ from anchorhead.constructions.learners.certified import (
     certificate_for_prompt,
     course,
     eigenvalue_of,
-    serves,
 )
 from anchorhead.constructions.learners.prompts import Examples, examples_of, prompt, refused_label
+from anchorhead.constructions.learners.written import step_of
 from anchorhead.decimals import counted
-from anchorhead.errors import AnchorheadError, OutsideWarning
+from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
+from anchorhead.lemmas.learners.prove import require_known
+from anchorhead.lemmas.learners.steps import Step
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.network.guard import checked_outside
 from anchorhead.network.named_inputs import the_only
@@ -47,6 +49,11 @@ class Learner(Network):
     def descent(self) -> Descent:
         """What it approximates."""
         return learner_of(self, Descent)
+
+    @cached_property
+    def step(self) -> Step:
+        """The numbers that are free in its step; CertificateError where it is not the network of its descent."""
+        return step_of(self, self.descent)
 
     def with_(self, **changes: Any) -> Self:
         certificate = changes.get("certificate")
@@ -101,7 +108,8 @@ class Learner(Network):
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
         with progress_line(progress, "proving a bound for this prompt"):
-            return certificate_for_prompt(self, self.descent, sets[0], cast.reshape(cast.shape[-2:]).astype(np.float64))
+            given = cast.reshape(cast.shape[-2:]).astype(np.float64)
+            return certificate_for_prompt(self.step, self.descent, sets[0], given, self.dtype)
 
     def seen_by_the_state(self, x: Any, step: int) -> Float[np.ndarray, " tokens"]:
         """The weights with which the first head of the layer that updates the state sees the rows of one prompt.
@@ -189,7 +197,7 @@ class Learner(Network):
             taken.arguments,
             self.certificate.condition(KeepsWithin),
         )
-        served = (low <= least and most <= high) or serves(self, descent, least, most)
+        served = (low <= least and most <= high) or self._serves(least, most)
         if served and (stated is None or (stated.low <= least and most <= stated.high)):
             return
         more = f", and the certificate is for what keeps between {stated.low:g} and {stated.high:g}" if stated else ""
@@ -198,6 +206,15 @@ class Learner(Network):
             f"{more}. Build with scores=({np.floor(least) - 1:g}, {np.ceil(most) + 1:g})",
             way,
         )
+
+    def _serves(self, low: float, high: float) -> bool:
+        """Whether the link's head, as it is proven, serves on [low, high] too."""
+        try:
+            require_known(self.descent)
+            facts = self.step.links[0].facts
+        except CertificateError:
+            return False
+        return facts.low <= low and high <= facts.high
 
     def _mind_the_count(self, examples: int, way: Outside) -> None:
         stated = self.certificate and self.certificate.condition(AtMostExamples)

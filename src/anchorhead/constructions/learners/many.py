@@ -17,6 +17,7 @@ from anchorhead.constructions.learners.approximating import learner_of
 from anchorhead.constructions.learners.link_heads import link_head
 from anchorhead.constructions.learners.many_prompts import many_prompt
 from anchorhead.constructions.learners.networks import many_network
+from anchorhead.constructions.learners.written import step_of
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
@@ -26,6 +27,7 @@ from anchorhead.language.targets.losses import Loss
 from anchorhead.language.targets.many_learners import ManyLearners, Rows, rows_of
 from anchorhead.lemmas.learners.prompt import Prompt, steepness
 from anchorhead.lemmas.learners.prove import prove_rows
+from anchorhead.lemmas.learners.steps import Step
 from anchorhead.network import Network, Outside
 from anchorhead.network.guard import checked_outside
 from anchorhead.network.named_inputs import the_only
@@ -40,6 +42,11 @@ class ManyLearner(Network):
     def learners(self) -> ManyLearners:
         """What it approximates."""
         return learner_of(self, ManyLearners)
+
+    @cached_property
+    def step(self) -> Step:
+        """The numbers that are free in its step; CertificateError where it is not the network of its learners."""
+        return step_of(self, self.learners)
 
     def prompt(
         self,
@@ -108,7 +115,8 @@ class ManyLearner(Network):
         if len(sets) != 1:
             raise AnchorheadError(f"{len(sets)} prompts: certify one at a time")
         learners = self.learners
-        found = prove_rows(self, learners, sets[0], f"{learners}, for one prompt of {counted(len(sets[0].a), 'row')}")
+        where = f"{learners}, for one prompt of {counted(len(sets[0].a), 'row')}"
+        found = prove_rows(self.step, learners, sets[0], where, self.dtype)
         if found is None:
             raise AnchorheadError(
                 f"nothing is proven for this prompt in {self.dtype}: its scores may leave the range in which heads "

@@ -1,34 +1,44 @@
-"""The networks of learners, certificates left out: the numbers that are free in a layout, chosen."""
+"""The steps of learners: the numbers that are free in a layout, chosen; and the networks that are written from them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.learners.approximating import approximating
-from anchorhead.constructions.learners.layouts import direct, many, sequence, transformer
-from anchorhead.constructions.learners.layouts.transformer import LinkedStep, least_far
+from anchorhead.constructions.learners.layouts import sequence
 from anchorhead.constructions.learners.link_heads import line_head, link_grid, link_head
+from anchorhead.constructions.learners.written import network_of
 from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets import target_of
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
-from anchorhead.lemmas.learners.anchors import ROOM, Anchors
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.own_anchors import Piece, SequenceStep
+from anchorhead.lemmas.learners.links import Anchors
+from anchorhead.lemmas.learners.own_anchors import Piece, pieces_of
 from anchorhead.lemmas.learners.score import Scoring
+from anchorhead.lemmas.learners.steps import (
+    ScoreLinks,
+    SequenceLinks,
+    link_of,
+    linked_step,
+    many_step,
+    sequence_step,
+    squared_step,
+)
 from anchorhead.lemmas.learners.threshold import Clip
-from anchorhead.lemmas.learners.update import Update
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
+from anchorhead.proof.arithmetic.silence import SILENT
 
 CLIP_ANCHORS = {"float64": 5, "float32": 7}
 """With these hardtanh is proven within 7.3e-13 and 2.4e-6: its share is then no more than the rounding of w."""
+ROOM = 2.0**20
+"""How far logits stay from overflow, more than proofs ask for."""
 CLIP_ROOM = 2.0**40
 """How far logits of a threshold stay from overflow when |w| is 1."""
 ANY_SCORES = (-8.0, 8.0)
@@ -42,8 +52,8 @@ MAX_NUMBERS = 2**26
 
 def squared_network(target: Descent, sharpness: float, dtype: str) -> Network:
     """The network of a descent on the squared loss; sharpness: h, a power of two, so that queries are exact."""
-    step = Average.of(target, sharpness, dtype, clip_of(target, dtype))
-    return approximating(direct.build(target, step, dtype), target)
+    step = squared_step(Average.of(target, sharpness, dtype, clip_of(target, dtype)))
+    return network_of(target, step, dtype)
 
 
 def balanced_sharpness(residual: float, dtype: str) -> float:
@@ -74,68 +84,56 @@ def clip_of(target: Descent, dtype: str) -> Clip | None:
 
 
 def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpness: float) -> Network:
-    """The network of a descent on any loss in the transformer layout.
+    """The network of a descent on any loss in the transformer layout."""
+    held, clip = link_anchors(target, dtype), clip_of(target, dtype)
+    return network_of(target, linked(target, held, clip, score_sharpness, sharpness, dtype), dtype)
+
+
+def link_anchors(target: Descent, dtype: str) -> Anchors:
+    """What stands for the link in the transformer layout."""
+    if target.loss.form != "g(s, y)":
+        return link_head(target.loss, target.scores or ANY_SCORES, dtype).parts
+    if target.scores is None or target.labels is None:
+        raise AnchorheadError(f"the link {target.loss.link} needs a range of scores and of labels: give both")
+    return link_grid(target.loss, target.scores, target.labels, dtype)
+
+
+def linked(
+    target: Descent, held: Anchors, clip: Clip | None, score_sharpness: float, sharpness: float, dtype: str
+) -> ScoreLinks:
+    """The step of a descent in the transformer layout.
 
     score_sharpness   h of the layer score, a power of two
     sharpness         h of the layer collect, a power of two
+
+    What is not meant is lowered so far that it is out of reach at every score: twice the logits and SILENT would do in
+    exact arithmetic, and sums of a few terms round by less than the rest.
     """
-    of_two, scores = target.loss.form == "g(s, y)", target.scores
-    if of_two and (scores is None or target.labels is None):
-        raise AnchorheadError(f"the link {target.loss.link} needs a range of scores and of labels: give both")
-    held: Anchors = (
-        link_grid(target.loss, scores or ANY_SCORES, target.labels or 0.0, dtype)
-        if of_two
-        else link_head(target.loss, scores or ANY_SCORES, dtype).parts
-    )
     scoring = Scoring.of(score_sharpness, target.loss.form == "phi(s - y)", dtype)
-    far = 2.0 ** math.ceil(math.log2(least_far(scoring, held, target.labels)))
+    least = 4 * (link_of(target, held).logits(scoring.most) + 2 * SILENT)
+    far = 2.0 ** math.ceil(math.log2(least))
     if not far <= float(np.finfo(dtype).max) / ROOM:
-        what = "a grid" if of_two else "heads"
+        what = "a grid" if isinstance(held, GridAtom) else "heads"
         raise AnchorheadError(f"the link {target.loss.link} is too steep for {what} in {dtype}: smooth it more")
-    step = LinkedStep(scoring, held, far, Average.of(target, sharpness, dtype, clip_of(target, dtype)))
-    return approximating(transformer.build(target, step, dtype), target)
+    return linked_step(target, held, far, scoring, Average.of(target, sharpness, dtype, clip), dtype)
 
 
-def sequence_network(
-    target: Descent, dtype: str, scores: tuple[float, float] | None = None, labels: float = 4.0
-) -> Network:
-    """The network of a descent on any loss in the sequence layout.
+def anchored(target: Descent, labels: float, dtype: str) -> SequenceLinks:
+    """The step of a descent in the sequence layout.
 
-    scores   the range of phi's argument that the head serves, in place of the target's own; see Descent
-    labels   the largest |y|: for the residuals of a straight link, for the part for -y of the form phi(s) - y, and for
-             the grid of the form g(s, y)
+    labels   the largest |y|: for the part for -y of the form phi(s) - y, and for the grid of the form g(s, y)
     """
-    target = replace(target, scores=scores or target.scores or _scores(target, labels))
-    if target.loss.form == "g(s, y)":
-        target = replace(target, labels=target.labels or labels)
     if target.threshold:
         raise AnchorheadError('layout="sequence" has no threshold: use layout="transformer", or decay in its place')
-    pieces = _pieces(target, labels, dtype)
-    _require_room(target, pieces)
-    step = SequenceStep(tuple(pieces), _reach(pieces, dtype), -target.rate, Update.of(target))
-    return approximating(sequence.build(target, step, dtype), target)
-
-
-def _scores(target: Descent, labels: float) -> tuple[float, float]:
-    """What residuals of a straight link reach with a safe rate (see lemmas.learners.box), with some room; for others a
-    range that serves standardised examples."""
-    if target.loss.link.affine() is None:
-        return ANY_SCORES
-    grown = (1 + target.momentum) / (1 - target.momentum)
-    reach = 1.125 * grown * np.sqrt(target.examples) * max(labels, 1.0)
-    return -reach, reach
-
-
-def _pieces(target: Descent, labels: float, dtype: str) -> list[Piece]:
-    """The parts of the head for the link; their sum is what is read."""
     loss, scores = target.loss, target.scores or ANY_SCORES
     if loss.form == "g(s, y)":
-        return [Piece.of_grid(link_grid(loss, scores, target.labels or labels, dtype))]
-    parts = link_head(loss, scores, dtype).parts
-    pieces = [Piece.of_head(part, 1.0, -1.0 if loss.form == "phi(s - y)" else 0.0) for part in parts]
-    if loss.form == "phi(s) - y":
-        pieces += [Piece.of_head(part, 0.0, 1.0, -1.0) for part in line_head(labels or 1.0, dtype).parts]
-    return pieces
+        held: Anchors = link_grid(loss, scores, labels, dtype)
+    else:
+        held = link_head(loss, scores, dtype).parts
+    line = line_head(labels or 1.0, dtype).parts if loss.form == "phi(s) - y" else ()
+    pieces = pieces_of(loss.form, held, line)
+    _require_room(target, pieces)
+    return sequence_step(target, held, line, _reach(pieces, dtype), dtype)
 
 
 def _require_room(target: Descent, pieces: Sequence[Piece]) -> None:
@@ -155,13 +153,12 @@ def _reach(pieces: Sequence[Piece], dtype: str) -> float:
     steepest = max(float(np.abs([piece.of_score, piece.of_label]).max()) for piece in pieces)
     highest = max(float((np.abs(piece.offsets) + np.abs(piece.offsets_y)).max()) for piece in pieces)
     needed = max(LEAST_REACH, 4 * (FAR_SCORES * steepest + highest))
-    if not needed <= float(np.finfo(dtype).max) / 2**20:
+    if not needed <= float(np.finfo(dtype).max) / ROOM:
         raise AnchorheadError(f"the link's head is too steep for {dtype}: a slope of {steepest:.3g}; use float64")
     return float(2.0 ** np.ceil(np.log2(needed)))
 
 
 def many_network(target: ManyLearners, dtype: str) -> Network:
     """The network of many learners."""
-    heads = tuple(link_head(loss, (-target.reach, target.reach), dtype).parts for loss in target.losses)
-    step = many.ManyStep.of(target, heads, balanced_sharpness(target.reach / 4, dtype))
-    return approximating(many.build(target, step, dtype), target)
+    held = [link_head(loss, (-target.reach, target.reach), dtype).parts for loss in target.losses]
+    return network_of(target, many_step(target, held, balanced_sharpness(target.reach / 4, dtype), dtype), dtype)

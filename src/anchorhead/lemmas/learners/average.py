@@ -23,12 +23,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.errors import CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.rounding import exact_factor
 
 Weights = Float[np.ndarray, " weights"]
 Examples = Float[np.ndarray, " n"]
@@ -36,6 +38,15 @@ CAUCHY = 2.6
 """sinh(1) / (2 - cosh(1)) is 2.572."""
 SHARES = ((1.0, 4 / 3), (2.0, -1 / 3))
 """Sharpnesses in units of h, and their weights: h^3 cancels."""
+LEAST_SHARPNESS = 2.0**-100
+"""Of less than this products may vanish."""
+
+
+def sharpnesses(h: float) -> tuple[float, ...]:
+    """Those of a layer's heads, h and 2h: powers of two, products with which are exact."""
+    if not (h >= LEAST_SHARPNESS and exact_factor(h)):
+        raise CertificateError(f"a sharpness of {h:g} is no power of two of at least {LEAST_SHARPNESS:g}")
+    return tuple(h * times for times, _ in SHARES)
 
 
 @dataclass(frozen=True)
@@ -124,7 +135,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Average:
-    """What a layer does to the state, as its stored weights say.
+    """What a layer does to the state: numbers as they are stored.
 
     sharpness     h_a of each head, powers of two
     outputs       o_a, with which what is read is added to w (and to v)
@@ -139,10 +150,10 @@ class Average:
 
     @classmethod
     def of(cls, target: Descent, sharpness: float, dtype: str, clip: Clip | None = None) -> Average:
-        """With sharpnesses h and 2h, and outputs as the dtype stores them."""
-        number = np.dtype(dtype).type
-        outputs = (float(number(-target.rate * share / (sharpness * times))) for times, share in SHARES)
-        return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), Update.of(target), clip)
+        """With sharpnesses h and 2h, and all else as the dtype stores it."""
+        number, sharp = np.dtype(dtype).type, sharpnesses(sharpness)
+        outputs = (float(number(-target.rate * share / h)) for h, (_, share) in zip(sharp, SHARES, strict=True))
+        return cls(sharp, tuple(outputs), Update.of(target, dtype), clip)
 
     @cached_property
     def powers(self) -> tuple[Fraction, ...]:

@@ -45,6 +45,8 @@ FARTHEST = 40
 """The largest power of two beyond which a head on the whole line may settle."""
 CELLS = (128, 16)
 """Of s and of y, on which slopes of a link of two variables are bounded."""
+Anchors = tuple[Part, ...] | GridAtom
+"""What stands for a link: the parts of a head, or a grid over scores and labels, without origins and bias."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,17 @@ class HeadLink:
     def count(self) -> int:
         """Of how many reads it is the sum."""
         return len(self.parts)
+
+    @property
+    def held(self) -> Anchors:
+        return self.parts
+
+    def logits(self, argument: float) -> float:
+        """What no logit is larger than, in size, up to an |argument|."""
+        slopes, offsets = (
+            np.concatenate([getattr(part, name) for part in self.parts]) for name in ("slopes", "offsets")
+        )
+        return float(np.abs(slopes).max()) * argument + float(np.abs(offsets).max())
 
     @property
     def cells(self) -> CellRanges:
@@ -186,6 +199,15 @@ class GridLink:
     def largest(self) -> float:
         return self.atom.max_value
 
+    @property
+    def held(self) -> Anchors:
+        return self.atom
+
+    def logits(self, argument: float) -> float:
+        """What no logit is larger than, in size, up to a |score| and for all labels."""
+        ends = zip(self.atom.axes, (argument, self.labels), strict=True)
+        return sum(float(np.abs(slopes).max()) * end + float(np.abs(offsets).max()) for (slopes, offsets), end in ends)
+
     def rounding(self, low: float, high: float, terms: float, roundings: int, model: Arithmetic) -> float:
         return self._rounding(low, high, _up(terms), roundings, model)
 
@@ -206,9 +228,9 @@ Link = HeadLink | GridLink | NoHead
 
 
 def label_link(parts: Sequence[Part], y: float) -> HeadLink:
-    """Parts that stand for -y, as a head for the label itself."""
+    """The head whose parts stand for y, up to this size."""
     most = outward(0.0, max(y, NARROWEST))[1]
-    return HeadLink(parse("x"), tuple(Part(part.slopes, part.offsets, -part.values) for part in parts), -most, most)
+    return HeadLink(parse("x"), tuple(parts), -most, most)
 
 
 def outward(low: float, high: float) -> tuple[float, float]:

@@ -19,7 +19,6 @@ from jaxtyping import Float, Int
 
 from anchorhead.errors import CertificateError
 from anchorhead.language.targets.descent import Descent
-from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import ManyLearners, Rows
 from anchorhead.lemmas.learners.average import Moments
 from anchorhead.lemmas.learners.follow import Arguments, Links, follow, steepest
@@ -36,7 +35,7 @@ from anchorhead.lemmas.learners.loop import (
 )
 from anchorhead.lemmas.learners.norms import eigenvalue_bound, length_of, lengths
 from anchorhead.lemmas.learners.score import Written
-from anchorhead.lemmas.learners.steps import HeadAt, Step
+from anchorhead.lemmas.learners.steps import HeadAt, Step, descent_of
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 
@@ -105,8 +104,7 @@ def bound_for_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, 
 
 def bound_for_rows(step: Step, target: ManyLearners, rows: Rows, model: Arithmetic) -> PathBound:
     """For one prompt of a network of many learners, whose update is the mean itself; raises RateTooLarge."""
-    unit = Descent(named_loss("squared"), target.steps, 1.0, target.weights)
-    return _bound(step, unit, Prompt.of_rows(rows), model)
+    return _bound(step, descent_of(target), Prompt.of_rows(rows), model)
 
 
 def _bound(step: Step, target: Descent, prompt: Prompt, model: Arithmetic) -> PathBound:

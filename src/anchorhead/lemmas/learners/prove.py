@@ -10,9 +10,8 @@ from anchorhead.lemmas.learners.box import bound_for_box
 from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import PathBound
 from anchorhead.lemmas.learners.prompt import bound_for_prompt, bound_for_rows
-from anchorhead.lemmas.learners.steps import Step, read, read_many
+from anchorhead.lemmas.learners.steps import Step
 from anchorhead.lemmas.learners.threshold import NotKnown, require_proof
-from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
 
@@ -40,30 +39,30 @@ HEADS = {
 """In place of what heads stand: of that a bound's approximation is."""
 
 
-def read_proven(network: Network, target: Descent) -> Step:
-    """The step as it is stored, if proofs of such learners are known; NotKnown otherwise."""
+def require_known(target: Descent) -> None:
+    """NotKnown where no proofs of such learners are known."""
     if target.scales is not None:
         raise NotKnown(f"{target}: penalties that differ from entry to entry are not proven; give columns one scale")
     require_proof(target)
-    return read(network, target)
 
 
-def prove_box(network: Network, target: Descent, x: np.ndarray, y: float) -> Statement | None:
+def prove_box(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Statement | None:
     """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
-    found = bound_for_box(read_proven(network, target), target, x, y, require_model(network.dtype))
+    require_known(target)
+    found = bound_for_box(step, target, x, y, require_model(dtype))
     return _statement(found, _kind(target), str(target), conditions_for_box(target, found.given))
 
 
-def prove_prompt(network: Network, target: Descent, A: np.ndarray, y: np.ndarray, where: str) -> Statement | None:
+def prove_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, where: str, dtype: str) -> Statement | None:
     """For one prompt: A (n, weights) what w multiplies, y (n,)."""
-    found = bound_for_prompt(read_proven(network, target), target, A, y, require_model(network.dtype))
+    require_known(target)
+    found = bound_for_prompt(step, target, A, y, require_model(dtype))
     return _statement(found, _kind(target), where)
 
 
-def prove_rows(network: Network, target: ManyLearners, rows: Rows, where: str) -> Statement | None:
+def prove_rows(step: Step, target: ManyLearners, rows: Rows, where: str, dtype: str) -> Statement | None:
     """For one prompt of a network of many learners."""
-    found = bound_for_rows(read_many(network, target), target, rows, require_model(network.dtype))
-    return _statement(found, "many", where)
+    return _statement(bound_for_rows(step, target, rows, require_model(dtype)), "many", where)
 
 
 def _kind(target: Descent) -> str:

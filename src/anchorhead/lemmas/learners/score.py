@@ -1,4 +1,4 @@
-"""What the layer *score* writes for the argument z of a link (lemmas.learners.body), and how far that is from z.
+"""What the layer *score* writes for the argument z of a link (lemmas.learners.steps), and how far that is from z.
 
 The state and the reference answer with tanh(h_a z / 2), so S(z) = sum_a o_a tanh(h_a z / 2) is written. With
 k_m = sum_a o_a (h_a / 2)^(2m+1), and because tanh t is t - t^3/3 up to 2 |t|^5/15 for every real t,
@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.lemmas.learners.average import SHARES
+from anchorhead.lemmas.learners.average import SHARES, sharpnesses
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
 Array = Float[np.ndarray, " n"]
@@ -39,10 +39,11 @@ class Scoring:
     taken: bool = False
 
     @classmethod
-    def of(cls, sharpness: float, residual: bool, dtype: str) -> Scoring:
+    def of(cls, sharpness: float, residual: bool, dtype: str, taken: bool = False) -> Scoring:
         """With sharpnesses h and 2h, and outputs as the dtype stores them."""
-        outputs = (float(np.dtype(dtype).type(2 * share / (sharpness * times))) for times, share in SHARES)
-        return cls(tuple(sharpness * times for times, _ in SHARES), tuple(outputs), residual)
+        number, sharp = np.dtype(dtype).type, sharpnesses(sharpness)
+        outputs = (float(number(2 * share / h)) for h, (_, share) in zip(sharp, SHARES, strict=True))
+        return cls(sharp, tuple(outputs), residual, taken)
 
     @cached_property
     def powers(self) -> tuple[float, float]:

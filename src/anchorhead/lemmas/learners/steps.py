@@ -1,44 +1,58 @@
-"""A step of a learner as the proof sees it: how arguments are written, what stands for links, how pushes are collected.
+"""A step of a learner: how arguments are written, what stands for links, how pushes are collected.
 
-Every layout is the same three things, some of them trivial:
+A step is the numbers that are free in its layout, as the dtype stores them. Networks are written from it
+(constructions.learners), and all that is proven of them is proven from it. Every layout is the same three things, some
+of them trivial:
 
     direct        the argument w . x_i - y_i itself is collected, with a signed average
     transformer   arguments are *written* (lemmas.learners.score), then a head or a grid is read, then as above
     sequence      a head or a grid reads the dot product w . x_i as a logit, and pushes are averaged as they are
     many          as in a transformer, w and -w being two registers, and links being those of the prompt's rows
+
+Whoever asks for a link sees anchors that are not meant for it, and tokens that are none: these are *lowered*, and must
+be out of reach wherever the others may be asked (`_lowered`). All else that a layout rests on holds whatever the free
+numbers are: it is said where the layout is written down.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Dtype
+from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.targets import Expression
 from anchorhead.language.targets.descent import Descent
+from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners.average import Average, Moments
-from anchorhead.lemmas.learners.body import read_body
-from anchorhead.lemmas.learners.links import GridLink, HeadLink, Link, NoHead, label_link
+from anchorhead.lemmas.learners.links import Anchors, GridLink, HeadLink, Link, NoHead, label_link
 from anchorhead.lemmas.learners.loop import StepError
-from anchorhead.lemmas.learners.own_anchors import SequenceStep, read_sequence
-from anchorhead.lemmas.learners.reading import Shown, dtype_of, refuse, require
+from anchorhead.lemmas.learners.own_anchors import SequenceStep, pieces_of
 from anchorhead.lemmas.learners.score import Scoring
-from anchorhead.lemmas.learners.update import Update
-from anchorhead.network import Network
-from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.arithmetic.silence import out_of_reach, rounding_of
+from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
+from anchorhead.proof.arithmetic.silence import SILENT, out_of_reach, rounding_of
 from anchorhead.proof.enclosures.ranges import CellRanges
 from anchorhead.proof.heads.link_heads import LinkFacts
 
 Array = Float[np.ndarray, " n"]
 Carriers = Literal["one", "each", "pair"]
 """Which tokens carry w: one state; a register for each example; two registers, of w and -w."""
+HIDDEN = 2.0**20
+"""By how much registers that are no anchors are lowered in a network of many learners."""
+OF_MANY = 2.0**40
+"""A score so large that anchors of other links come within reach there."""
+ROOM = 2.0**16
+"""How far logits stay from overflow."""
+PRODUCTS = 4
+"""Of how many products a logit of a score is the sum: with its slope, offset and gate."""
 NOWHERE = LinkFacts(math.inf, -math.inf, math.inf, math.inf, math.inf, -math.inf)
 
 
@@ -74,7 +88,7 @@ class Step:
 
     links: tuple[Link, ...]
     collect: Average | SequenceStep
-    scoring: Scoring | None = None
+    scoring: Scoring | None
     residual: bool = True
     labelled: bool = False
     carriers: Carriers = "one"
@@ -105,13 +119,29 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class ScoreLinks(Step):
-    """Heads ask with scores, numbers of their own; most: |score| up to which others' anchors are out of reach."""
+    """Heads ask with scores, numbers of their own; far: by how much anchors that are not meant are lowered."""
 
-    most: float = math.inf
+    links: tuple[HeadLink | GridLink, ...]
+    collect: Average
+    scoring: Scoring
+    far: float = math.inf
+
+    def alone(self, score: float, model: Arithmetic) -> bool:
+        """Whether anchors that are not meant are out of reach up to this |score|."""
+        return _lowered(max(link.logits(score) for link in self.links), self.far, PRODUCTS, model)
+
+    @cached_property
+    def answered(self) -> bool:
+        """Whether tokens of slope 0 that are lowered by HIDDEN are out of reach at every score, since some anchor of
+        every part does not fall there, and answers with its offset at least."""
+        parts = [part for link in self.links if isinstance(link, HeadLink) for part in link.parts]
+        sides = [part.offsets[side * part.slopes >= 0] for part in parts for side in (-1, 1)]
+        return all(side.max(initial=-np.inf) >= 2 * SILENT - HIDDEN for side in sides)
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
-        link = cast(HeadLink | GridLink, self.links[number])
-        if not max(-low, high) <= self.most or (isinstance(link, GridLink) and not y <= link.labels):
+        link = self.links[number]
+        served = not self.ranged or (self.answered and self.alone(max(-low, high), model))
+        if not served or (isinstance(link, GridLink) and not y <= link.labels):
             return HeadAt(NOWHERE, math.inf)
         if isinstance(link, HeadLink):
             facts, product = link.facts_on(low, high) if self.ranged else link.facts, 0.0
@@ -129,11 +159,20 @@ class ScoreLinks(Step):
 
 @dataclass(frozen=True, eq=False)
 class SequenceLinks(Step):
-    """Logits are dot products, so what their terms add up to counts; others' logits must stay out of reach."""
+    """Logits are dot products, so what their terms add up to counts; others' logits must stay out of reach.
+
+    labels   the parts of a head for y, where that is taken off the link
+    """
+
+    links: tuple[HeadLink | GridLink, ...]
+    collect: SequenceStep
+    labels: tuple[Part, ...] = ()
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
-        step, link = cast(SequenceStep, self.collect), cast(HeadLink | GridLink, self.links[number])
-        if (isinstance(link, GridLink) and not y <= link.labels) or not self._alone(step, terms, model):
+        step, link = self.collect, self.links[number]
+        logits = step.steepest * terms * (1 + 1e-6) + step.highest
+        alone = _lowered(logits, step.reach, step.terms + step.gates, model)
+        if not alone or (isinstance(link, GridLink) and not y <= link.labels):
             return HeadAt(NOWHERE, math.inf)
         facts = link.facts
         low, high = max(low, facts.low), min(high, facts.high)
@@ -143,95 +182,79 @@ class SequenceLinks(Step):
         # a term is a product of a slope and an entry, then of that and w, then a part of a sum
         roundings = step.terms + 1
         rounding = link.rounding(low, high, terms, roundings, model)
-        parts = [piece.on_argument() for piece in step.pieces if not piece.of_score.any()]
-        if parts:
-            label = label_link(parts, y)
+        if self.labels:
+            label = label_link(self.labels, y)
             exact, size = exact + label.facts.error, size + label.high
             rounding += label.rounding(label.low, label.high, label.high, roundings, model)
         count = len(step.pieces)
-        reads = size + exact + rounding if count - len(parts) == 1 else 1.01 * step.largest
+        reads = size + exact + rounding if count - len(self.labels) == 1 else 1.01 * step.largest
         rounding = (rounding + 1.01 * model.unit * step.largest + float(model.gamma(count - 1)) * reads) * UP
         least, slope = link.slopes_on(low, high)
         return HeadAt(LinkFacts(exact * UP, least, slope, facts.size, low, high), rounding)
 
-    def _alone(self, step: SequenceStep, terms: float, model: Arithmetic) -> bool:
-        """Whether the logits of others, lowered by the reach perhaps more than once, are out of reach."""
-        logits = step.steepest * terms * (1 + 1e-6) + step.highest
-        least, most = -logits - rounding_of(logits, step.products, model), logits - step.reach
-        return bool(out_of_reach(most + rounding_of(logits + step.reach, step.products, model), least))
+
+def _lowered(logits: float, far: float, products: int, model: Arithmetic) -> bool:
+    """Whether logits of at most this size that are lowered by `far`, perhaps more than once, are out of reach of those
+    that are not; and none overflows."""
+    least, most = -logits - rounding_of(logits, products, model), logits - far
+    fits = logits + far <= float(np.finfo(model.dtype).max) / ROOM
+    return bool(fits and out_of_reach(most + rounding_of(logits + far, products, model), least))
 
 
-def read(network: Network, target: Descent) -> Step:
-    """The step of a learner, if its network makes steps of its target; CertificateError otherwise."""
-    form, loss = target.loss.form, target.loss
+def squared_step(collect: Average) -> Step:
+    """Of a descent on the squared loss in the direct layout."""
+    return Step((NoHead(),), collect, None)
+
+
+def linked_step(
+    target: Descent, held: Anchors, far: float, scoring: Scoring, collect: Average, dtype: str
+) -> ScoreLinks:
+    """Of a descent in the transformer layout; CertificateError where `far` is too near for the scores that may be."""
+    labelled = target.loss.form == "phi(s) - y"
+    step = ScoreLinks((link_of(target, held),), collect, scoring, scoring.residual, labelled, dots=False, far=far)
+    if not step.alone(scoring.most, arithmetic_of(dtype)):
+        raise CertificateError(f"anchors that are lowered by {far:g} are within reach of scores up to {scoring.most:g}")
+    return step
+
+
+def sequence_step(target: Descent, held: Anchors, labels: tuple[Part, ...], reach: float, dtype: str) -> SequenceLinks:
+    """Of a descent in the sequence layout; labels: the parts of a head for y, where that is taken off the link."""
+    form = target.loss.form
     residual, labelled = form == "phi(s - y)", form == "phi(s) - y"
-    low, high = target.scores or (-math.inf, math.inf)
-    if form == "g(s, y)" and (target.scores is None or target.labels is None):
-        refuse("a link of two variables goes with scores and labels that are stated")
-    shown = _shown(target)
-    if network.embed.tokens is not None:
-        step = read_sequence(network, target, shown.x)
-        return SequenceLinks(
-            (_link_of(step, target, low, high, dtype_of(network)),), step, None, residual, labelled, "each", True, False
-        )
-    shrinks = target.features if target.threshold else 0
-    body = read_body(network, shown, target.steps, target.weights, shrinks, bool(target.momentum))
-    if body.scoring is None:
-        require(loss.name == "squared", "residuals are collected as they are")
-        return Step((NoHead(),), body.collect)
-    (held,) = body.links
-    require(isinstance(held, GridAtom) == (form == "g(s, y)"), "a grid for a link of one variable, or none for two")
-    require(body.scoring.most <= body.most, "what is not meant for a row is not out of its reach")
-    link = (
-        GridLink(loss.link, held, low, high, target.labels or 0.0)
-        if isinstance(held, GridAtom)
-        else HeadLink(loss.link, held, low, high)
-    )
-    return ScoreLinks((link,), body.collect, body.scoring, residual, labelled, dots=False)
+    if bool(labels) != labelled:
+        raise CertificateError(f"a head for labels belongs to links of the form phi(s) - y, and to no others: {form}")
+    collect = SequenceStep.of(target, pieces_of(form, held, labels), reach, dtype)
+    return SequenceLinks((link_of(target, held),), collect, None, residual, labelled, "each", True, False, labels)
 
 
-def _shown(target: Descent) -> Shown:
-    """What prompts of examples show: (x, 1, y) and its negative, for losses of the margin (y x, y, 1)."""
-    d, form = target.features, target.loss.form
-    mark, label = d + (form == "y phi(y s)"), d + 1
-    x = (*range(d), *([d] if target.intercept else []))
-    taken = (None, label if form == "phi(s) - y" else None)
-    return Shown(d + 2, ({mark: 1.0}, {mark: -1.0}), 1, x, x, label, taken, form == "phi(s - y)")
+def many_step(target: ManyLearners, held: Sequence[tuple[Part, ...]], sharpness: float, dtype: str) -> ScoreLinks:
+    """Of a network of many learners, from the parts of each link; sharpness: of scores and of what is collected."""
+    links = tuple(_head_link(loss.link, parts) for loss, parts in zip(target.losses, held, strict=True))
+    steepest = max(1.0, *(float(np.abs(part.slopes).max()) for link in links for part in link.parts))
+    scoring = Scoring.of(2 * sharpness, False, dtype, taken=True)
+    collect = Average.of(descent_of(target), sharpness, dtype)
+    far = 2.0 ** math.ceil(math.log2(steepest)) * OF_MANY
+    return ScoreLinks(links, collect, scoring, True, True, "pair", True, False, far)
 
 
-def _link_of(step: SequenceStep, target: Descent, low: float, high: float, dtype: Dtype) -> Link:
-    """What stands for the link where anchors of each example do."""
-    form, link = target.loss.form, target.loss.link
-    mine, others = ([piece for piece in step.pieces if piece.of_score.any() == flag] for flag in (True, False))
-    if bool(others) != (form == "phi(s) - y") or not mine:
-        refuse(f"its parts for labels are not those of the form {form}")
-    if form == "g(s, y)":
-        require(len(mine) == 1, "its link is not one grid")
-        return GridLink(link, mine[0].on_grid(dtype), low, high, target.labels or 0.0)
-    if any((piece.of_label != (-1.0 if form == "phi(s - y)" else 0.0) * piece.of_score).any() for piece in mine):
-        refuse(f"its parts are not those of a link of the form {form}")
-    return HeadLink(link, tuple(piece.on_argument() for piece in mine), low, high)
+def descent_of(target: ManyLearners) -> Descent:
+    """What a step of many learners is: rates are in the rows, and the update is the mean itself."""
+    return Descent(named_loss("squared"), target.steps, 1.0, target.weights)
 
 
-def read_many(network: Network, target: ManyLearners) -> Step:
-    """The step of a network of many learners, whose update is the mean itself. A row (x, v, a, b, flags) takes part
-    with the link of its flag; the row of the start shows nothing but v."""
-    c, losses = target.columns, len(target.losses)
-    flags = range(c.flags.start, c.flags.stop)
-    none = {**dict.fromkeys(flags, 0.0), c.start: 0.0, c.no_example: 0.0}
-    rows = [{**none, flag: 1.0} for flag in flags]
-    empty = dict.fromkeys((*range(c.x.start, c.x.stop), c.a, c.b), 0.0)
-    rows += [{**none, **empty, c.start: sign, c.no_example: 1.0} for sign in (1.0, -1.0)]
-    x, v = (tuple(range(one.start, one.stop)) for one in (c.x, c.v))
-    body = read_body(
-        network, Shown(c.count, tuple(rows), losses, x, v, c.b, (c.a, c.b)), target.steps, target.weights, 0, False
-    )
-    if body.scoring is None or body.collect.update != Update((1.0,) * len(x), 0.0, (0.0,) * len(x)):
-        refuse("its update is not the mean of what rows push")
-    links = tuple(
-        HeadLink(loss.link, held)
-        for loss, held in zip(target.losses, body.links, strict=True)
-        if not isinstance(held, GridAtom)
-    )
-    require(len(links) == losses, "a link of many learners is a grid")
-    return ScoreLinks(links, body.collect, body.scoring, True, True, "pair", True, False, body.most)
+def link_of(target: Descent, held: Anchors) -> HeadLink | GridLink:
+    """What stands for the link of a descent, where it is to serve."""
+    loss, (low, high) = target.loss, target.scores or (-math.inf, math.inf)
+    if isinstance(held, GridAtom) != (loss.form == "g(s, y)"):
+        raise CertificateError(f"a grid for a link of one variable, or none for two: {loss.link}")
+    if not isinstance(held, GridAtom):
+        return _head_link(loss.link, held, low, high)
+    if target.scores is None or target.labels is None:
+        raise CertificateError(f"the link {loss.link} goes with scores and labels that are stated")
+    return GridLink(loss.link, held, low, high, target.labels)
+
+
+def _head_link(phi: Expression, parts: tuple[Part, ...], low: float = -math.inf, high: float = math.inf) -> HeadLink:
+    if not parts or not all(map(len, parts)):
+        raise CertificateError(f"a part of the link {phi} has no anchors")
+    return HeadLink(phi, parts, low, high)

@@ -30,7 +30,6 @@ from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.reading import refuse
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
 from anchorhead.proof.arithmetic.silence import takes_over
 from anchorhead.proof.enclosures.analytic import prove_sup
@@ -107,8 +106,10 @@ def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
     part = Part.of(clip.slopes, clip.offsets, clip.values, "float64")
     rounding = head_rounding([part], 0.0, np.zeros(1), -reach, reach, model)
     inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
+    if not (part.slopes[0] <= 0 <= part.slopes[-1]):
+        raise CertificateError("the threshold has no anchor on one side: there others come within reach")
     if not all(takes_over(part.slopes, part.offsets, side, reach, model) for side in (-1, 1)):
-        refuse("beyond its kinks more than one anchor has weight")
+        raise CertificateError("beyond the kinks of the threshold more than one anchor has weight")
     ends = part.values[0, 0], part.values[-1, 0]
     with precision(256):
         outside = max(upper(abs(arb(float(ends[0])) + tau)), upper(abs(arb(float(ends[1])) - tau)))

@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.errors import CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 
@@ -21,7 +20,8 @@ Weights = Float[np.ndarray, " weights"]
 class Update:
     """w <- kept w + momentum v + what is read, and v <- pulled w + momentum v + the same, entry by entry.
 
-    kept, pulled   1 - rate decay and -rate decay; without momentum there is no v, and nothing is pulled
+    kept, pulled   1 - rate decay and -rate decay; without momentum there is no v, and nothing is pulled. These, like
+                   the momentum, are numbers as they are stored
     """
 
     kept: tuple[float, ...]
@@ -29,20 +29,10 @@ class Update:
     pulled: tuple[float, ...]
 
     @classmethod
-    def of(cls, target: Descent) -> Update:
+    def of(cls, target: Descent, dtype: str) -> Update:
         pull = target.rate * target.decays
-        return cls(_floats(1 - pull), target.momentum, _floats(-pull if target.momentum else 0 * pull))
-
-    @classmethod
-    def read(cls, skip: Float[np.ndarray, "width width"], w: Sequence[int], v: Sequence[int]) -> Update:
-        """From the skip of the layer that writes w and v, which stand in these features; v is empty without momentum.
-        CertificateError if anything else is kept in them."""
-        w, v = list(w), list(v)
-        kept, none = _floats(skip[w, w]), (0.0,) * len(w)
-        found = cls(kept, float(skip[w[0], v[0]]), _floats(skip[v, w])) if v else cls(kept, 0.0, none)
-        if not np.array_equal(skip[[*w, *v]], found.skip(len(skip), w, v)[[*w, *v]]):
-            raise CertificateError("the network is none of this kind of learner: a step keeps more than w and v")
-        return found
+        kept, pulled = ((1 - pull).astype(dtype), (-pull if target.momentum else 0 * pull).astype(dtype))
+        return cls(_floats(kept), float(np.dtype(dtype).type(target.momentum)), _floats(pulled))
 
     def skip(self, width: int, w: Sequence[int], v: Sequence[int]) -> Float[np.ndarray, "width width"]:
         """All other features stay."""

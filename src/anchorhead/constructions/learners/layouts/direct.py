@@ -11,18 +11,31 @@ A threshold is one more layer.
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
-from anchorhead.constructions.learners.layouts.threshold import OUT_OF_REACH, with_threshold
+from anchorhead.constructions.learners.layouts.stored import Stored
+from anchorhead.constructions.learners.layouts.threshold import OUT_OF_REACH, clip_in, more_features, with_threshold
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.steps import Step, squared_step
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
 
-def build(target: Descent, step: Average, dtype: str) -> Network:
+def read(network: Network, target: Descent) -> Step:
+    """The step whose numbers a network of this layout holds."""
+    w = target.features + 3
+    stored = Stored.of(network, 1 + bool(target.threshold), 1)
+    stored.require_width(w + len(target.entry_names()) + more_features(target))
+    sharpness = float(stored.body[0].query[0, 0, w])
+    return squared_step(Average.of(target, sharpness, stored.dtype, clip_in(stored, target)))
+
+
+def build(target: Descent, step: Step, dtype: str) -> Network:
     """The network of a descent on the squared loss, certificate left out."""
-    d, weights = target.features, target.weights
+    d, weights, collect = target.features, target.weights, cast(Average, step.collect)
     names = (*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *target.entry_names())
     sign, label, kind, w = d, d + 1, d + 2, d + 3
     width, pick = len(names), np.eye(len(names))
@@ -31,17 +44,17 @@ def build(target: Descent, step: Average, dtype: str) -> Network:
     speeds = list(range(w + weights, width))
     one = np.stack([*pick[slots], pick[kind]])
     attention = Attention(
-        np.stack([np.concatenate([h * one, pick[None, kind]]) for h in step.sharpness]).astype(dtype),
+        np.stack([np.concatenate([h * one, pick[None, kind]]) for h in collect.sharpness]).astype(dtype),
         np.concatenate([pick[columns], -pick[None, label], -OUT_OF_REACH * pick[None, kind]])[None].astype(dtype),
         pick[None, columns].astype(dtype),
-        added_to_w(step.outputs, width, slots, speeds).astype(dtype),
-        skip=Linear(step.update.skip(width, slots, speeds).astype(dtype), features=names),
+        added_to_w(collect.outputs, width, slots, speeds).astype(dtype),
+        skip=Linear(collect.update.skip(width, slots, speeds).astype(dtype), features=names),
         features=names,
-        labels=tuple(f"the gradient, at sharpness {h:g}" for h in step.sharpness),
+        labels=tuple(f"the gradient, at sharpness {h:g}" for h in collect.sharpness),
     )
     embed = Embed(
         np.eye(width, d + 2, dtype=dtype), np.zeros(width, dtype), states=pick[None, kind].astype(dtype), features=names
     )
     read = Linear(pick[slots].astype(dtype), features=target.weight_names("w"))
     network = Network([embed, Repeat((attention,), target.steps), read], output="state")
-    return with_threshold(network, target, step.clip, w, kind, pick[kind])
+    return with_threshold(network, target, collect.clip, w, kind, pick[kind])

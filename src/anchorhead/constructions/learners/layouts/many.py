@@ -15,24 +15,19 @@ reach. So a step costs a multiple of the number of rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.layouts.stored import Stored
 from anchorhead.heads.atom import Part
 from anchorhead.language.targets.many_learners import ManyLearners
-from anchorhead.lemmas.learners.average import SHARES, Average
-from anchorhead.lemmas.learners.update import Update
+from anchorhead.lemmas.learners.links import HeadLink
+from anchorhead.lemmas.learners.steps import HIDDEN, ScoreLinks, many_step
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
 OUT_OF_REACH = 2.0**20
-ROOM = 2.0**40
-"""A score so large that anchors of other links come within reach."""
-Heads = tuple[tuple[float, float], ...]
-"""Sharpness and output of each head."""
-Links = tuple[tuple[Part, ...], ...]
-"""The parts of each loss's link."""
 
 
 class Slots:
@@ -57,36 +52,25 @@ class Slots:
         return (*self.columns.names(), *added)
 
 
-@dataclass(frozen=True, eq=False)
-class ManyStep:
-    """score: sharpness and output of its heads. collect: how what is read becomes a step."""
-
-    score: Heads
-    collect: Average
-    links: Links
-
-    @classmethod
-    def of(cls, target: ManyLearners, links: Links, sharpness: float) -> ManyStep:
-        """With sharpnesses h and 2h, for scores and for what is collected."""
-        heads = tuple((times * sharpness, share / (times * sharpness)) for times, share in SHARES)
-        sharp, outputs = zip(*heads, strict=True)
-        return cls(heads, Average(sharp, tuple(-o for o in outputs), _mean(target.weights)), links)
-
-    @property
-    def away(self) -> float:
-        """By how much anchors of other links are lowered."""
-        steepest = max(float(np.abs(part.slopes).max()) for link in self.links for part in link)
-        return 2.0 ** np.ceil(np.log2(max(steepest, 1.0))) * ROOM
+def read(network: Network, target: ManyLearners) -> ScoreLinks:
+    """The step whose numbers a network of this layout holds. Parts of which a link has fewer than others show 0."""
+    stored = Stored.of(network, 3, 1)
+    _, link, collect = stored.body
+    slots = Slots(target, link.heads)
+    stored.require_width(slots.width)
+    held, anchors = [], stored.registers[2:]
+    for gate in range(slots.gates.start, slots.gates.stop, 2):
+        rows, places = anchors[anchors[:, gate] == 0], zip(slots.slope, slots.offset, slots.value, strict=True)
+        parts = [stored.part(rows, place, HIDDEN) for place in places]
+        held.append(tuple(part for part in parts if part.values.any()))
+    return many_step(target, held, float(collect.query[0, 0, slots.sign]), stored.dtype)
 
 
-def _mean(weights: int) -> Update:
-    return Update((1.0,) * weights, 0.0, (0.0,) * weights)
-
-
-def build(target: ManyLearners, step: ManyStep, dtype: str) -> Network:
+def build(target: ManyLearners, step: ScoreLinks, dtype: str) -> Network:
     """The network, which has no certificate: what is proven is proven for a prompt."""
-    slots = Slots(target, max(len(link) for link in step.links))
-    c, w, pick, registers = slots.columns, slots.w, np.eye(slots.width), _registers(slots, step)
+    links = [link.parts for link in step.links if isinstance(link, HeadLink)]
+    slots = Slots(target, max(map(len, links)))
+    c, w, pick, registers = slots.columns, slots.w, np.eye(slots.width), _registers(slots, links, step.far)
     names = slots.names()
 
     def attention(
@@ -103,10 +87,10 @@ def build(target: ManyLearners, step: ManyStep, dtype: str) -> Network:
     )  # fmt: skip
     score = attention(  # score <- sum over heads of o tanh(h x . w) - a; the first two registers are seen
         "the score of each example",
-        np.stack([h * pick[c.x] for h, _ in step.score]),
+        np.stack([h / 2 * pick[c.x] for h in step.scoring.sharpness]),
         pick[None, w],
         pick[None, None, slots.sign],
-        np.stack([o * pick[:, [slots.score]] for _, o in step.score]),
+        np.stack([o * pick[:, [slots.score]] for o in step.scoring.outputs]),
         _less(pick, slots.score, c.a),
         (2,),
     )
@@ -146,20 +130,20 @@ def _less(pick: np.ndarray, slot: int, less: int) -> np.ndarray:
     return kept
 
 
-def _registers(slots: Slots, step: ManyStep) -> Float[np.ndarray, "registers width"]:
+def _registers(slots: Slots, links: Sequence[tuple[Part, ...]], far: float) -> Float[np.ndarray, "registers width"]:
     """w and -w, then the anchors of each link and of its mirror image -phi(-s); in the order of the flags."""
     first = np.zeros((2, slots.width))
     first[:, slots.sign] = 1, -1
-    first[:, slots.offset] = -OUT_OF_REACH
+    first[:, slots.offset] = -HIDDEN
     rows = [first]
-    for number, link in enumerate(step.links):
+    for number, link in enumerate(links):
         for negative, sign in enumerate((1.0, -1.0)):
             block = np.zeros((max(len(part) for part in link), slots.width))
-            block[:, slots.gates] = -step.away
+            block[:, slots.gates] = -far
             block[:, slots.gates.start + 2 * number + negative] = 0
             for k, part in enumerate(link):
                 slopes, offsets, values = part.astype(np.float64)
-                block[len(part) :, slots.offset[k]] = -OUT_OF_REACH
+                block[len(part) :, slots.offset[k]] = -HIDDEN
                 block[: len(part), slots.slope[k]] = sign * slopes
                 block[: len(part), slots.offset[k]] = offsets
                 block[: len(part), slots.value[k]] = sign * values[:, 0]

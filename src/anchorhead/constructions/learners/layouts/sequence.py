@@ -20,8 +20,13 @@ from itertools import accumulate, pairwise
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.layouts.stored import Stored
+from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Dtype, Part
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.own_anchors import Piece, SequenceStep
+from anchorhead.lemmas.learners.steps import SequenceLinks, sequence_step
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
@@ -55,13 +60,47 @@ def addresses(examples: int, bits: int) -> Float[np.ndarray, "{examples} {2*bits
     return np.concatenate([b, 1 - b], axis=1)
 
 
-def build(target: Descent, step: SequenceStep, dtype: str) -> Network:
+def read(network: Network, target: Descent) -> SequenceLinks:
+    """The step whose numbers a network of this layout holds: its anchors are those of the first example."""
+    stored = Stored.of(network, 2, 0)
+    link, embed = stored.body[0], stored.embed
+    slots = Slots(target, link.heads)
+    stored.require_width(slots.width)
+    each = len(embed.weight) // target.examples
+    if embed.weight.shape[2:] != (target.features + 2,) or embed.bias.ndim != 2 or not each:
+        raise CertificateError("its tokens are no anchors of examples")
+    weight, bias = embed.weight[:each], embed.bias[:each]
+    x, y, values = weight[:, slots.x[0], 0], weight[:, slots.y, -1], weight[:, slots.value[0], 0]
+    offsets, reach = bias[:, slots.offset], -float(link.query[0, slots.one, slots.one])
+    if target.loss.form == "g(s, y)":
+        held = _grid(x, y, offsets, bias[:, slots.offset_y], values, stored.dtype)
+        return sequence_step(target, held, (), reach, stored.dtype)
+    own = [bias[:, part] == 1 for part in slots.part]
+    parts = tuple(Part.of(x[one], offsets[one], values[one], stored.dtype) for one in own if x[one].any())
+    labels = tuple(Part.of(y[one], offsets[one], -values[one], stored.dtype) for one in own if not x[one].any())
+    return sequence_step(target, parts, labels, reach, stored.dtype)
+
+
+def _grid(
+    x: np.ndarray, y: np.ndarray, offsets: np.ndarray, offsets_y: np.ndarray, values: np.ndarray, dtype: Dtype
+) -> GridAtom:
+    """The grid whose points are these anchors, row by row: one row for each slope of the score."""
+    rows = len(np.unique(x))
+    if len(x) % rows:
+        raise CertificateError("the anchors of its link are no grid")
+    x, y, offsets, offsets_y, values = (array.reshape(rows, -1) for array in (x, y, offsets, offsets_y, values))
+    axes = [(x[:, 0], offsets[:, 0]), (y[0], offsets_y[0])]
+    return GridAtom.of(axes, np.zeros(2), values[:, :, None], np.zeros(1), dtype)
+
+
+def build(target: Descent, step: SequenceLinks, dtype: str) -> Network:
     """The network of a descent on any loss, certificate left out."""
-    slots = Slots(target, len(step.pieces))
+    pieces, collect = step.collect.pieces, step.collect
+    slots = Slots(target, len(pieces))
     names = _names(target, slots)
-    repeated = _link(slots, names, step.reach, dtype), _mean(slots, names, step, dtype)
+    repeated = _link(slots, names, collect.reach, dtype), _mean(slots, names, collect, dtype)
     read = Linear(np.eye(slots.width, dtype=dtype)[list(slots.w)], features=target.weight_names("w"))
-    embed = _embed(target, slots, step.pieces, names, dtype)
+    embed = _embed(target, slots, pieces, names, dtype)
     return Network([embed, Repeat(repeated, target.steps), read], output="register")
 
 

@@ -14,14 +14,31 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.layouts.stored import Stored
+from anchorhead.errors import CertificateError
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.reading import refuse, skip_of
 from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
 OUT_OF_REACH = 2.0**20
 CLIP_FEATURES = 3
 NAMES = ("slope of the clip", "offset of the clip", "value of the clip")
+
+
+def more_features(target: Descent) -> int:
+    """How many features a threshold adds to tokens."""
+    return CLIP_FEATURES if target.threshold else 0
+
+
+def clip_in(stored: Stored, target: Descent) -> Clip | None:
+    """The anchors that registers of a network hold: they differ there from states, which hold none."""
+    if not target.threshold:
+        return None
+    held = stored.registers[:, -CLIP_FEATURES:]
+    own = (held != stored.states[0, -CLIP_FEATURES:]).any(axis=1)
+    if not own.any():
+        raise CertificateError("its threshold has no anchors")
+    return Clip.of(held[own])
 
 
 def with_threshold(
@@ -37,7 +54,7 @@ def with_threshold(
         return network
     embed, (repeat, read), more, far = network.embed, network.layers[1:], CLIP_FEATURES, _far(clip)
     if not isinstance(repeat, Repeat) or not isinstance(read, Linear) or embed.states is None:
-        refuse("a threshold ends the steps of a network of Embed, Repeat and Linear, with a state")
+        raise TypeError("a threshold ends the steps of a network of Embed, Repeat and Linear, with a state")
     names, away = (*(embed.features or ()), *NAMES), np.array([0.0, -far, 0.0])
     registers = np.concatenate([np.tile(hidden, (len(clip.slopes), 1)), clip.anchors], axis=1)
     if embed.registers is not None:
@@ -81,7 +98,7 @@ def _widened(layer: Attention, names: tuple[str, ...]) -> Attention:
     more = CLIP_FEATURES
     wider = (0, 0), (0, 0), (0, more)
     kept = np.eye(len(names), dtype=layer.query.dtype)
-    kept[: layer.outputs, : layer.width] = skip_of(layer)
+    kept[: layer.outputs, : layer.width] = 0.0 if layer.skip is None else layer.skip.weight
     return replace(
         layer,
         query=np.pad(layer.query, wider),

@@ -29,58 +29,65 @@ scores, links and (in registers) w stay exactly 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from anchorhead.constructions.learners.layouts.threshold import with_threshold
+from anchorhead.constructions.learners.layouts.stored import Stored
+from anchorhead.constructions.learners.layouts.threshold import clip_in, more_features, with_threshold
 from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer, hidden_register
+from anchorhead.errors import CertificateError
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.anchors import Anchors
 from anchorhead.lemmas.learners.average import Average
+from anchorhead.lemmas.learners.links import Anchors
 from anchorhead.lemmas.learners.score import Scoring
+from anchorhead.lemmas.learners.steps import ScoreLinks, linked_step
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Linear, Network, Repeat
-from anchorhead.proof.arithmetic.silence import SILENT
 
 OUT_OF_REACH = 2.0**20
 
 
-@dataclass(frozen=True, eq=False)
-class LinkedStep:
-    """What a step does, as stored weights say.
-
-    held      what stands for the link
-    far       by how much what is not meant for a copy is out of reach
-    collect   how what the state reads becomes a step
-    """
-
-    scoring: Scoring
-    held: Anchors
-    far: float
-    collect: Average
-
-
-def least_far(scoring: Scoring, held: Anchors, labels: float | None) -> float:
-    """From here on what is not meant, and tokens that are no anchors, are out of reach at every score: twice the logits
-    and SILENT would do in exact arithmetic, and sums of a few terms round by less than the rest."""
-    if isinstance(held, GridAtom):
-        (along_s, at_s), (along_y, at_y) = ((np.abs(a).max(), np.abs(g).max()) for a, g in held.axes)
-        return 4 * float(along_s * scoring.most + at_s + along_y * (labels or 0.0) + at_y + 2 * SILENT)
-    slope, offset = (max(float(np.abs(getattr(part, name)).max()) for part in held) for name in ("slopes", "offsets"))
-    return 4 * (slope * scoring.most + offset + 2 * SILENT)
+def read(network: Network, target: Descent) -> ScoreLinks:
+    """The step whose numbers a network of this layout holds."""
+    stored = Stored.of(network, 3 + bool(target.threshold), 1)
+    score, link, collect = stored.body[:3]
+    slots = Slots(target, 2 if target.loss.form == "g(s, y)" else link.heads)
+    stored.require_width(slots.width + more_features(target))
+    far = -float(stored.states[0, slots.anchor(0)[1]])
+    scoring, collecting = float(score.query[0, 0, slots.columns[0]]), float(collect.query[0, 0, slots.state])
+    return linked_step(
+        target,
+        _held(stored, target, slots, far),
+        far,
+        Scoring.of(scoring, target.loss.form == "phi(s - y)", stored.dtype),
+        Average.of(target, collecting, stored.dtype, clip_in(stored, target)),
+        stored.dtype,
+    )
 
 
-def build(target: Descent, step: LinkedStep, dtype: str) -> Network:
+def _held(stored: Stored, target: Descent, slots: Slots, far: float) -> Anchors:
+    """The anchors for copies of sign 1, or the points of the grid but for "off"."""
+    if target.loss.form != "g(s, y)":
+        rows = stored.registers[stored.registers[:, slots.of_plus] == 1]
+        return tuple(stored.part(rows, slots.anchor(part), far) for part in range(slots.parts))
+    link = stored.body[1]
+    if link.grid is None or len(link.grid) != 2:
+        raise CertificateError("its link is of two variables, but no grid")
+    points = stored.registers[: link.points].reshape(*link.grid, -1)[:-1]
+    (slope, offset, _), (slope_y, offset_y, value) = slots.anchor(0), slots.anchor(1)
+    axes = [(points[:, 0, slope], points[:, 0, offset]), (points[0, :, slope_y], points[0, :, offset_y])]
+    return GridAtom.of(axes, np.zeros(2), points[:, :, [value]], np.zeros(1), stored.dtype)
+
+
+def build(target: Descent, step: ScoreLinks, dtype: str) -> Network:
     """The network of a descent on any loss, certificate left out."""
-    held, far = step.held, step.far
+    held, far = step.links[0].held, step.far
     slots = Slots(target, 2 if isinstance(held, GridAtom) else len(held))
     names = slots.names(target, held)
     link = (
         grid_layer(slots, held.sides, names, dtype)
         if isinstance(held, GridAtom)
-        else link_layer(slots, far, target.loss.form == "phi(s) - y", names, dtype)
+        else link_layer(slots, far, step.labelled, names, dtype)
     )
     layers = score_layer(slots, step.scoring, names, dtype), link, collect_layer(slots, step.collect, names, dtype)
     embed = embed_layer(slots, held, far, names, dtype)

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.anchors import Anchors
+from anchorhead.lemmas.learners.links import Anchors
 from anchorhead.network import Embed
 
 OF_A_GRID = ("slope along s", "offset along s", "gate", "slope along y", "offset along y", "value")
