@@ -13,12 +13,12 @@ import pytest
 import torch
 
 import anchorhead as ah
-from anchorhead.constructions import mlp
 from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
-from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.constructions.layouts.draft import counted
-from anchorhead.constructions.mlp import built, drafted, proven_mlp
+from anchorhead.constructions.passes import run
+from anchorhead.constructions.passes.layout import built, drafted
+from anchorhead.constructions.passes.run import Tries, proven_mlp
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan import _Sizes, plan_network
 from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform_estimate
@@ -84,8 +84,8 @@ CASES = [
 @pytest.mark.parametrize(("seed", "hidden", "tokens", "dtype", "causal"), CASES)
 def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
     target = network(seed, hidden, tokens, causal=causal)
-    ladder = Ladder(target, UNIT, 1e-2, ActivationHeads(dtype))
-    for laid, _ in zip(ladder, range(2), strict=False):
+    tries = Tries(target, UNIT, 1e-2, ActivationHeads(dtype))
+    for laid, _ in zip(tries, range(2), strict=False):
         for options in ways(target, dtype, causal=causal):
             drafts = drafted(laid, target, options)
             made = built(drafts, target, options)
@@ -97,7 +97,7 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
             assert sizes.multiply_adds == multiply_adds(made)
             assert _Sizes.of(laid, drafts, tokens or 1).largest_logit >= largest_logit(made, target)
             proven = prove_mlp(made, target, laid.layers, laid.readout, UNIT).total
-            bound = estimated_bound(laid, drafts, ladder.sources, tokens or 1, options)
+            bound = estimated_bound(laid, drafts, tries.sources, tokens or 1, options)
             assert proven <= bound <= 1.1 * proven
 
 
@@ -105,15 +105,15 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
 def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
     monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     target = network(2, 1, 3, ("relu(x)",))
-    ladder = Ladder(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
-    laid = next(iter(ladder))
+    tries = Tries(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
+    laid = next(iter(tries))
     options = BuildRequest(1e-2, dtype, "attention-softmax", "sequence")
     drafts = drafted(laid, target, options)
     made = built(drafts, target, options)
     sizes = counted(drafts, 3)
     assert (sizes.parameters, sizes.multiply_adds, sizes.heads) == (made.parameters, multiply_adds(made), heads(made))
     proven = prove_mlp(made, target, laid.layers, laid.readout, Box.of((-1, 2))).total
-    assert proven <= estimated_bound(laid, drafts, ladder.sources, 3, options) <= 3 * proven
+    assert proven <= estimated_bound(laid, drafts, tries.sources, 3, options) <= 3 * proven
 
 
 def test_building_never_exceeds_a_plan():
@@ -150,7 +150,7 @@ def test_nothing_is_built_for_the_papers_task(monkeypatch):
     def never(*_, **__):
         raise AssertionError("a plan has built a network")
 
-    monkeypatch.setattr(mlp, "built", never)
+    monkeypatch.setattr(run, "built", never)
     monkeypatch.setattr("anchorhead.network.network.Network.__init__", never)
     rng = np.random.default_rng(0)
     hidden = Hidden.of(rng.normal(size=(10, 100)), rng.normal(size=10), parse("relu(x)"))

@@ -17,8 +17,8 @@ from jaxtyping import Float
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.laid_out import anchors_of
+from anchorhead.constructions.layouts.neurons import Laid, Neurons
 from anchorhead.constructions.layouts.sequence_layout import best_gauge, deals
-from anchorhead.constructions.neuron_layers import Laid, Neurons
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, lattice_rounding
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.group_values import Taken, weight_sums

@@ -18,11 +18,11 @@ import numpy as np
 from anchorhead.as_html import block, table
 from anchorhead.constructions.build_request import FORMS, LAYOUTS, PLACEMENTS, BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.laid_out import FAR, out_of_reach
-from anchorhead.constructions.mlp import drafted
-from anchorhead.constructions.neuron_layers import Laid
+from anchorhead.constructions.layouts.neurons import Laid
+from anchorhead.constructions.passes.layout import drafted
+from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, UniformEstimates
@@ -133,14 +133,14 @@ def plan_network(
         layouts = ("sequence",)
     rows = []
     for within in sorted(set(withins), reverse=True):
-        # every error has a ladder of its own, because building starts with nothing: heads that are solved anew depend
+        # every error has tries of its own, because building starts with nothing: heads that are solved anew depend
         # on those that were solved before
-        ladders = {
-            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", request.progress)),
-            "uniform": Ladder(target, on, within, UniformEstimates(dtype)),
+        placed = {
+            "solved": Tries(target, on, within, shapes or ActivationHeads(dtype, "solved", request.progress)),
+            "uniform": Tries(target, on, within, UniformEstimates(dtype)),
         }
         rows += [
-            _row(ladders[placement], replace(request, form=form, layout=layout, placement=placement))
+            _row(placed[placement], replace(request, form=form, layout=layout, placement=placement))
             for form in forms
             for layout in layouts
             for placement in PLACEMENTS
@@ -187,45 +187,45 @@ class _Sizes:
         return _Sizes(*(two if one is None else one if two is None else max(one, two) for one, two in pairs))
 
 
-def _row(ladder: Ladder, request: BuildRequest) -> Row:
-    target, tokens = ladder.target, ladder.target.tokens or 1
+def _row(tries: Tries, request: BuildRequest) -> Row:
+    target, tokens = tries.target, tries.target.tokens or 1
     sizes: _Sizes | None = None
     reached, best = 0.0, np.inf
-    for laid in ladder:
+    for laid in tries:
         drafts = drafted(laid, target, request)
-        bound = estimated_bound(laid, drafts, ladder.sources, tokens, request)
+        bound = estimated_bound(laid, drafts, tries.sources, tokens, request)
         best = min(best, bound)
         refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
-        if not refused and request.placement == "solved" and bound > LOOSEST * ladder.within:
+        if not refused and request.placement == "solved" and bound > LOOSEST * tries.within:
             continue
         # building may stop at an earlier rung than this plan, with any bound up to `within`
-        reached = max(reached, min(bound, ladder.within))
+        reached = max(reached, min(bound, tries.within))
         more = _Sizes.of(laid, drafts, tokens)
         sizes = more if sizes is None else sizes.joined(more)
         if refused:
-            return _made(ladder, request, sizes, bound, False, refused)
-        if bound <= ladder.within:
-            return _made(ladder, request, sizes, reached, True, "")
-    return _made(ladder, request, None, best, False, _out_of_reach(ladder, request, best))
+            return _made(tries, request, sizes, bound, False, refused)
+        if bound <= tries.within:
+            return _made(tries, request, sizes, reached, True, "")
+    return _made(tries, request, None, best, False, _out_of_reach(tries, request, best))
 
 
-def _made(ladder: Ladder, request: BuildRequest, sizes: _Sizes | None, bound: float, reachable: bool, note: str) -> Row:
+def _made(tries: Tries, request: BuildRequest, sizes: _Sizes | None, bound: float, reachable: bool, note: str) -> Row:
     known: dict[str, float | int | None] = dict.fromkeys(_Sizes.__dataclass_fields__) if sizes is None else vars(sizes)
     return Row(
-        within=ladder.within,
+        within=tries.within,
         form=request.form,  # type: ignore[arg-type]
         layout=request.layout,  # type: ignore[arg-type]
         placement=request.placement,
-        bound=stated_bound(bound, ladder.within),
+        bound=stated_bound(bound, tries.within),
         reachable=reachable,
         note=note,
         **known,  # type: ignore[arg-type]
     )
 
 
-def _out_of_reach(ladder: Ladder, request: BuildRequest, best: float) -> str:
+def _out_of_reach(tries: Tries, request: BuildRequest, best: float) -> str:
     if not np.isfinite(best):
-        return "not known before it is built" if ladder.ended is None else str(ladder.ended)
-    if best <= LOOSEST * ladder.within:
+        return "not known before it is built" if tries.ended is None else str(tries.ended)
+    if best <= LOOSEST * tries.within:
         return "perhaps out of reach: the bound is the best that can be promised"
     return f"out of reach: the bound is what rounding in {request.dtype} leaves"

@@ -16,10 +16,11 @@ from anchorhead.constructions.build_request import BuildRequest, Placement
 from anchorhead.constructions.causal import without_later_tokens
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import grid_network
-from anchorhead.constructions.in_layers import forms_in_order
-from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.side_by_side import side_by_side
-from anchorhead.constructions.mlp import built, drafted
+from anchorhead.constructions.passes.budget import SHARES
+from anchorhead.constructions.passes.layout import built, drafted
+from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part
+from anchorhead.constructions.passes.run import Tries, forms_in_order
 from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.planning.plan import LOOSEST, Plan, Row, check_request, plan_network
 from anchorhead.constructions.planning.uniform_estimates import uniform_estimate
@@ -27,7 +28,6 @@ from anchorhead.constructions.representable import require_expressions_represent
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
 from anchorhead.constructions.single.head import SEARCH
 from anchorhead.constructions.single.head_network import head_network
-from anchorhead.constructions.sum_of_parts import ROOM, SHARES, grid_part, grid_requests, network_part
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.effort import Effort
@@ -341,13 +341,13 @@ def _neurons(
         return None, 0.0
     if (network.tokens or 1) > 1:
         network = network.with_neurons()
-    ladder = Ladder(network, target.on, ROOM * within, shapes)
-    for laid in ladder:
+    tries = Tries(network, target.on, ROOM * within, shapes)
+    for laid in tries:
         drafts = drafted(laid, network, request)
-        bound = estimated_bound(laid, drafts, ladder.sources, network.tokens or 1, request)
+        bound = estimated_bound(laid, drafts, tries.sources, network.tokens or 1, request)
         if bound <= LOOSEST * within:
             return built(drafts, network, request), min(bound, within)
-    raise ladder.ended or AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {request.dtype}")
+    raise tries.ended or AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {request.dtype}")
 
 
 class _EvenGrid:
