@@ -97,7 +97,7 @@ def test_what_grids_do_not_reach_is_planned_in_layers(monkeypatch):
         ("x", {"on": X, "within": 0}, "above 0"),
         ("x", {"on": X, "within": []}, "can be planned for"),
         ("sin(x*y)", {"on": XY, "within": 1e-300}, "are planned for"),
-        ("exp(x*y)", {"on": XY, "form": "two-layer"}, "leave them out"),
+        ("exp(x*y)", {"on": XY, "form": "two-layer"}, "leave it out"),
         ("sin(x) + y", {"on": XY, "form": "deep", "layout": "diagonal"}, "one of 'transformer', 'sequence'"),
         ("1/x", {"on": X}, "not defined at"),
         ("1/(x - y)", {"on": XY}, "not defined at"),

@@ -70,6 +70,13 @@ def require_plain(target: SeveralVariables, request: BuildRequest) -> None:
 
 def even_grid(target: SeveralVariables, request: BuildRequest) -> Network:
     """The paper's uniform grid, of all variables."""
+    require_uniform(target, request)
+    check_continuous(target)
+    return approximate_uniform_grid(target, request)
+
+
+def require_uniform(target: SeveralVariables, request: BuildRequest) -> None:
+    """Refuses what the paper's uniform grid cannot be of."""
     if request.causal:
         raise AnchorheadError("causal=True with placement='uniform' on a grid: use placement='solved'")
     if len(target.variables) > MAX_VARIABLES:
@@ -77,8 +84,6 @@ def even_grid(target: SeveralVariables, request: BuildRequest) -> Network:
             f"placement='uniform' would take a grid of {len(target.variables)} variables, and at most "
             f"{MAX_VARIABLES} are possible: use placement='solved', which takes the function apart"
         )
-    check_continuous(target)
-    return approximate_uniform_grid(target, request)
 
 
 def groupings(target: SeveralVariables, causal: bool) -> list[SeveralVariables]:

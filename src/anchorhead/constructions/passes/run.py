@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -27,12 +27,12 @@ from anchorhead.constructions.layouts.neurons import Laid, laid_out
 from anchorhead.constructions.passes import parts
 from anchorhead.constructions.passes.budget import SHARES, budgets
 from anchorhead.constructions.passes.estimate import Guesses
+from anchorhead.constructions.passes.foresee import foreseen
 from anchorhead.constructions.passes.heads import HeadRefused, with_heads
 from anchorhead.constructions.passes.layout import built, drafted, require_room
 from anchorhead.constructions.passes.prove import ProvenMlp, certified
 from anchorhead.constructions.passes.ranges import MARGIN, ranged
 from anchorhead.constructions.passes.simplify import forms_of, ways_of
-from anchorhead.constructions.planning.estimated_bound import estimated_bound
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
@@ -50,6 +50,7 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
 Way = TypeVar("Way")
+Made = TypeVar("Made")
 
 
 @dataclass(eq=False)
@@ -168,26 +169,45 @@ def proven_mlp(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
         raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, request.error) from refused
 
 
+def taken_apart(
+    target: SeveralVariables,
+    request: BuildRequest,
+    of_neurons: Callable[[Mlp, SeveralVariables, BuildRequest], Made],
+    of_grids: Callable[[SeveralVariables, BuildRequest], Made],
+) -> Made:
+    """What is made of the first of all equal ways to write the functions that reaches the error, the best by estimate
+    first; else the best refusal.
+
+    of_neurons   makes something of a form, and of the functions as they were taken apart
+    of_grids     the same where there are grids, alone or beside neurons
+    """
+
+    def of_way(way: SeveralVariables) -> Made:
+        if way.becomes(request.form, request.layout) != "grids":
+            return _first(
+                forms_in_order(way, request.error, request.dtype), lambda form: of_neurons(form, way, request)
+            )
+        parts.require_plain(way, request)
+        groupings = [way] if request.placement == "uniform" else parts.groupings(way, request.causal)
+        plain = replace(request, form="deep", layout="transformer")
+        return _first(groupings, lambda one: of_grids(one, plain))
+
+    return _first(ways_of(target, request.placement), of_way)
+
+
 def proven_functions(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Neurons, heads over grids, or both: the first of all equal ways to write the functions that is proven within the
-    error, the best by estimate first; else the best refusal."""
-    return _first_proven(ways_of(target, request.placement), lambda way: _written(way, request))
+    """Neurons, heads over grids, or both."""
+
+    def of_neurons(form: Mlp, way: SeveralVariables, request: BuildRequest) -> Network:
+        return proven_mlp(form, way.on, request).network
+
+    return taken_apart(target, request, of_neurons, _proven_grids)
 
 
-def _written(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Functions that are taken apart in one way."""
-    if target.becomes(request.form, request.layout) == "grids":
-        parts.require_plain(target, request)
-        if request.placement == "uniform":
-            return parts.even_grid(target, request)
-        return _first_proven(parts.groupings(target, request.causal), lambda one: _side_by_side(one, request))
-    forms = forms_in_order(target, request.error, request.dtype)
-    return _first_proven(forms, lambda form: proven_mlp(form, target.on, request).network)
-
-
-def _side_by_side(target: SeveralVariables, request: BuildRequest) -> Network:
+def _proven_grids(target: SeveralVariables, request: BuildRequest) -> Network:
     """Grids first, with a share of the error; neurons get what is left of it; then one walk over all of them."""
-    request = replace(request, form="deep", layout="transformer")
+    if request.placement == "uniform":
+        return parts.even_grid(target, request)
     if target.one_grid and not request.causal:
         parts.require_continuous(target)
         return solved_grid(target, request).network
@@ -221,35 +241,35 @@ def _side_by_side(target: SeveralVariables, request: BuildRequest) -> Network:
     )
 
 
-def _first_proven(ways: Iterable[Way], build: Callable[[Way], Network]) -> Network:
-    """The first network that is built; where none is, the closest, or what stands against the first."""
+def _first(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
+    """What is made of the first way that reaches the error; where none does, the closest, or what stands against the
+    first."""
     refused: list[AnchorheadError] = []
     for way in ways:
         try:
-            return build(way)
+            return make(way)
         except AnchorheadError as error:
             refused.append(error)
     reached = [error for error in refused if isinstance(error, NotReached)]
     raise min(reached, key=lambda error: error.bound) if reached else refused[0]
 
 
+@lru_cache(maxsize=8)
 def forms_in_order(target: SeveralVariables, within: float, dtype: Dtype) -> list[Mlp]:
-    """The functions as layers of neurons in every form, the best by estimate first."""
-    found = forms_of(target)
-    return found if len(found) == 1 else sorted(found, key=lambda form: _estimate(form, target.on, within, dtype))
+    """The functions as layers of neurons in every form, the best by estimate first; the same for all placements."""
+    found, usual = forms_of(target), BuildRequest(within, dtype, "deep", "transformer")
+    return found if len(found) == 1 else sorted(found, key=lambda form: _estimate(form, target.on, usual))
 
 
-def _estimate(target: Mlp, on: Box, within: float, dtype: Dtype) -> tuple[bool, float]:
+def _estimate(target: Mlp, on: Box, request: BuildRequest) -> tuple[bool, float]:
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once:
     the passes with heads as large as they are likely to be."""
-    request = BuildRequest(within, dtype, "deep", "transformer")
-    tries = Tries(target, on, within, Guesses(dtype))
+    tries = Tries(target, on, request.error, Guesses(request.dtype))
     laid = next(iter(tries), None)
     if laid is None or tries.ended is not None:
         return True, np.inf
-    drafts = drafted(laid, target, request)
-    bound = estimated_bound(laid, drafts, tries.sources, target.tokens or 1, request)
-    return not bound <= within, float(counted(drafts, target.tokens or 1).parameters)
+    size = counted(drafted(laid, target, request), target.tokens or 1)
+    return not foreseen(laid, tries.sources, request) <= request.error, float(size.parameters)
 
 
 def _refusal(request: BuildRequest) -> str:
