@@ -57,9 +57,9 @@ def plan(
     progress    a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     A plan takes the passes that building takes, and stops before weights exist: sizes are those of the network that is
-    built, and the bound is what a proof is foreseen to find, to within a tenth. Of expressions, heads are solved for
-    and not proven; `plan.found` says what every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`,
-    `plan.to_latex()` and `ah.plot(plan, "plan.png")` show it.
+    built, and the bound is what a proof is foreseen to find, nearly; where all of it is rounding, it may be off by a
+    quarter. Of expressions, heads are solved for and not proven; `plan.found` says what every term becomes.
+    `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")` show it.
 
     returns   a Plan: print(plan), plan.rows, plan.found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
-from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
+from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, PlacedFill, grid_drafts, placed_drafts
+from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.passes.prove import ProvenMlp
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
@@ -191,14 +193,15 @@ def certified(
         for entry in grid_entries(grid.found.atom, ", ".join(grid.part.variables), grid.certificate.bound, None)
     ]
     if neurons is not None:
-        parts.append(network_part(target, neurons.network))
+        parts.append(network_part(target, neurons.drafts))
         stored = neurons.network.derivation
         if neurons.network.certificate is not None and stored is not None:
             known["neurons"] = neurons.network.certificate
             data["neurons"] = {name: stored.data[name] for name in ("shapes", "assigned")}
             arrays = {f"neurons.{name}": array for name, array in stored.arrays.items()}
             entries += [replace(entry, layer=None) for entry in stored.entries]
-    network, data["widths"] = side_by_side(parts, target.input_shape[-1])
+    drafts, data["widths"] = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
+    network = Network([draft.made(request.dtype) for draft in drafts], token_axis=target.tokens is not None)
     certificate = _statement(target, network, grids, neurons, known).certificate(
         target.on, request.dtype, request.error
     )
@@ -247,32 +250,34 @@ def _statement(
 
 
 def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: bool) -> Part:
-    """The grid as a network; in a sequence it has as many features as the outputs of a token that it has a share in."""
-    places = [target.variables.index(name) for name in part.variables]
+    """The layers of a grid; in a sequence it has as many features as the outputs of a token that it has a share in."""
+    places = tuple(target.variables.index(name) for name in part.variables)
     columns = sorted({output % target.columns for output in part.outputs})
     sums = np.eye(target.columns)[:, columns]
     name = f"grid of {', '.join(part.variables)}"
     if target.tokens is None:
-        return Part(name, grid_network(atom, variables=part.variables), tuple(places), sums)
+        drafts = grid_drafts(atom.sides, atom.outputs, GridFill(atom, part.variables))
+        return Part(name, drafts, places, sums)
     outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in part.outputs)
     features = target.input_shape[-1]
-    place = GridPlacement(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
-    return Part(name, place_grid(atom, place, part.variables), tuple(range(features)), sums)
+    place = GridPlacement(target.tokens, features, places, outputs, causal and target.tokens > 1)
+    drafts = placed_drafts(atom.sides, place, PlacedFill(atom, part.variables, place=place))
+    return Part(name, drafts, tuple(range(features)), sums)
 
 
-def network_part(target: SeveralVariables, neurons: Network) -> Part:
-    """The neurons; their heads see the registers that hold their anchors, and no others."""
-    count = 0 if neurons.embed.registers is None else len(neurons.embed.registers)
-    layers = [
-        replace(layer, grid=(count,), mask=None)
-        if isinstance(layer, Attention) and not _gathers(neurons, place)
-        else layer
-        for place, layer in enumerate(neurons.layers)
+def network_part(target: SeveralVariables, drafts: Sequence[Draft]) -> Part:
+    """The neurons; their heads see the registers that hold their anchors, and no others. Where there are several
+    tokens, the first attention gathers them."""
+    words = {"grid": drafts[0].shapes.get("registers", (0,))[:1], "mask": None}
+    gathers = (target.tokens or 1) > 1
+    own = [
+        replace(draft, fill=partial(_filled, draft, words))
+        if draft.kind is Attention and not (gathers and place == 1)
+        else draft
+        for place, draft in enumerate(drafts)
     ]
-    network = Network(layers, neurons.output, token_axis=neurons.token_axis)
-    return Part("neurons", network, tuple(range(target.input_shape[-1])), np.eye(target.columns))
+    return Part("neurons", own, tuple(range(target.input_shape[-1])), np.eye(target.columns))
 
 
-def _gathers(neurons: Network, place: int) -> bool:
-    """Where there are several tokens, the first attention gathers them."""
-    return place == 1 and (neurons.embed.tokens or 1) > 1
+def _filled(draft: Draft, words: Mapping[str, Any], **arrays: np.ndarray) -> dict[str, Any]:
+    return {**draft.fill(**arrays), **words}

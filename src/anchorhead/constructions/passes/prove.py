@@ -10,6 +10,7 @@ import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import neuron_entries
+from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.domain import Box
 from anchorhead.language.of_targets import program_of
@@ -25,9 +26,11 @@ from anchorhead.proof.heads.neurons import Layer
 
 @dataclass(frozen=True, eq=False)
 class ProvenMlp:
-    """A network with its certificate, the layers of neurons that it computes, and the readout."""
+    """A network with its certificate, the drafts of its layers, the layers of neurons that it computes, and the
+    readout."""
 
     network: Network
+    drafts: Sequence[Draft]
     layers: Sequence[Layer]
     readout: Affine
 

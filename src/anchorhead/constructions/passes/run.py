@@ -129,7 +129,7 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
             best = bound, network, laid
         if bound.total <= within:
             network = certified(network, target, on, laid, bound, request)
-            return ProvenMlp(network, laid.layers, laid.readout)
+            return ProvenMlp(network, drafts, laid.layers, laid.readout)
     if best is None and tries.ended is not None:
         raise tries.ended
     if best is None or not np.isfinite(best[0].total):

@@ -6,20 +6,22 @@ proof asks for a little more. The paper's even anchors are counted by formula, h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest, Placement
 from anchorhead.constructions.causal import without_later_tokens
 from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
-from anchorhead.constructions.grids.grid_network import grid_network
+from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, grid_drafts, placed_drafts
+from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.side_by_side import side_by_side
 from anchorhead.constructions.passes.budget import SHARES
 from anchorhead.constructions.passes.foresee import foreseen
-from anchorhead.constructions.passes.layout import built, drafted
+from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part, require_uniform
 from anchorhead.constructions.passes.run import Tries, taken_apart
 from anchorhead.constructions.planning.plan import Plan, Row, beside, check_request, neuron_rows, row_of
@@ -27,11 +29,11 @@ from anchorhead.constructions.planning.uniform_estimates import UniformEstimates
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
 from anchorhead.constructions.single.head import SEARCH
-from anchorhead.constructions.single.head_network import head_network
+from anchorhead.constructions.single.head_network import head_drafts
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.heads.atom import Atom, Part
+from anchorhead.heads.atom import Atom
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
@@ -42,7 +44,6 @@ from anchorhead.language.expressions.text import name_of
 from anchorhead.language.targets import ScalarTarget
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.network import Attention, Network
 from anchorhead.progress import Progress, Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -146,37 +147,21 @@ class Estimates(ActivationHeads):
         return self._known[(*key, error)]
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """The sizes of a network that was built to be counted."""
-
-    layers: int
-    heads: int
-    parameters: int
-
-    @classmethod
-    def of(cls, network: Network) -> _Counted:
-        attention = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
-        return cls(len(network.layers), attention, network.parameters)
-
-    @classmethod
-    def grown(cls, made: Callable[[int], Network], anchors: int) -> _Counted:
-        """Of a network whose parameters grow by the same number for every anchor: two small ones tell by how much."""
-        one, two = (cls.of(made(count)) for count in (1, 2))
-        return cls(one.layers, one.heads, one.parameters + (anchors - 1) * (two.parameters - one.parameters))
-
-
 def _row(
     request: BuildRequest,
     bound: float,
-    counted: _Counted | None,
+    drafts: Sequence[Draft] | None,
     anchors: int | None,
     note: str,
     beta: float | None = None,
     reachable: bool = True,
 ) -> Row:
-    sizes = {} if counted is None else vars(counted)
-    return row_of(request, bound, {**sizes, "anchors": anchors, "keys": anchors, "beta": beta}, reachable, note)
+    """Of a head or grids, whose softmax runs over their anchors and nothing else."""
+    sizes: dict[str, Any] = {"anchors": anchors, "keys": anchors, "beta": beta}
+    if drafts is not None:
+        size = counted(drafts, 1)
+        sizes |= {"layers": size.layers, "heads": size.heads, "parameters": size.parameters}
+    return row_of(request, bound, sizes, reachable, note)
 
 
 def _heads(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
@@ -205,7 +190,7 @@ class _Climbed:
         met = [(anchors, error) for anchors, error in self._met if error <= SAFETY * within]
         if met and not target.kinks:
             anchors, error = min(met)
-            return _row(request, error, self._of_one_part(anchors), anchors, ESTIMATED)
+            return _row(request, error, head_drafts([anchors], target.outputs), anchors, ESTIMATED)
         try:
             found = smallest(
                 target.values, target.kinks, target.low, target.high, within,
@@ -224,8 +209,8 @@ class _Climbed:
         if not chosen:
             return _row(request, 0.0, None, 1, "")
         most = max(chosen, key=lambda estimate: estimate.count)
-        counted = self._of_one_part(most.count)
-        return _row(request, most.error, counted, most.count, most.refused, most.beta, not most.refused)
+        drafts = head_drafts([most.count], target.outputs)
+        return _row(request, most.error, drafts, most.count, most.refused, most.beta, not most.refused)
 
     def _note(self, status: Status) -> None:
         if status.anchors is not None and status.error is not None:
@@ -234,16 +219,8 @@ class _Climbed:
             self.request.progress(status)
 
     def _counted(self, request: BuildRequest, atom: Atom, bound: float, note: str) -> Row:
-        return _row(request, bound, _Counted.of(head_network(atom, self.target)), atom.anchors, note)
-
-    def _of_one_part(self, anchors: int) -> _Counted:
-        """A head of so many anchors in one part."""
-
-        def made(count: int) -> Network:
-            part = Part.of(np.zeros(count), np.zeros(count), np.zeros((count, self.target.outputs)), self.request.dtype)
-            return head_network(Atom.of((part,), 0.0, np.zeros(self.target.outputs), self.request.dtype), self.target)
-
-        return _Counted.grown(made, anchors)
+        drafts = head_drafts([len(part) for part in atom.parts], self.target.outputs)
+        return _row(request, bound, drafts, atom.anchors, note)
 
 
 def _side_by_side(target: SeveralVariables, request: BuildRequest, heads: ActivationHeads) -> Row:
@@ -261,13 +238,14 @@ def _side_by_side(target: SeveralVariables, request: BuildRequest, heads: Activa
     except AnchorheadError as refused:
         return _row(request, np.inf, None, None, str(refused), reachable=False)
     if target.one_grid and not request.causal:
-        network = grid_network(atoms[0], target.tokens)
+        drafts = _one_grid(target, atoms[0].sides, atoms[0])
     else:
         pairs = zip(target.parts.grids, atoms, strict=True)
         parts = [grid_part(target, part, atom, request.causal) for part, atom in pairs]
         parts += [] if neurons is None else [network_part(target, neurons)]
-        network, _ = side_by_side(parts, target.input_shape[-1])
-    return _row(request, error + more, _Counted.of(network), max(atom.anchors for atom in atoms), ESTIMATED)
+        drafts, _ = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
+    anchors = max(atom.anchors for atom in atoms)
+    return _row(request, error + more, drafts, anchors, ESTIMATED)
 
 
 def _noted(last: list[float], request: BuildRequest) -> Progress:
@@ -281,7 +259,7 @@ def _noted(last: list[float], request: BuildRequest) -> Progress:
 
 def _neurons(
     target: SeveralVariables, request: BuildRequest, within: float, heads: ActivationHeads
-) -> tuple[Network | None, float]:
+) -> tuple[list[Draft] | None, float]:
     """The neurons beside the grids, as building would lay them out, and what they may err by."""
     network = target.parts.network
     if network is None:
@@ -292,29 +270,26 @@ def _neurons(
     for laid in tries:
         bound = foreseen(laid, tries.sources, request)
         if bound <= within:
-            return built(drafted(laid, network, request), network, request), bound
+            return drafted(laid, network, request), bound
     raise tries.ended or AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {request.dtype}")
 
 
 def _even_grid(target: SeveralVariables, request: BuildRequest) -> Row:
     """The paper's uniform grid of all variables: sides from how much the function changes along each of them."""
     require_uniform(target, request)
-    outputs, others = len(target.expressions), len(target.variables) - 1
     sides = SampledModulus(BoxedFunction.of(target.values, target.low, target.high)).sides(request.error)
-    anchors = prod(sides)
-
-    def made(side: int) -> Network:
-        """So many anchors along the first variable."""
-        axes = [(np.zeros(count), np.zeros(count)) for count in (side, *[1] * others)]
-        values = np.zeros((side, *[1] * others, outputs))
-        atom = GridAtom.of(axes, np.zeros(len(axes)), values, np.zeros(outputs), request.dtype)
-        return grid_network(atom, target.tokens)
-
+    anchors, drafts = prod(sides), _one_grid(target, sides)
     spacing = np.subtract(target.high, target.low) / np.maximum(np.array(sides) - 1, 1)
     refused = f"not built above {MAX_ANCHORS:,} anchors" if anchors > MAX_ANCHORS else ""
     beta = float((SHARPNESS / spacing**2).max())
-    counted = _Counted.grown(made, anchors)
-    return _row(request, request.error, counted, anchors, refused or ESTIMATED, beta, not refused)
+    return _row(request, request.error, drafts, anchors, refused or ESTIMATED, beta, not refused)
+
+
+def _one_grid(target: SeveralVariables, sides: Sequence[int], atom: GridAtom | None = None) -> list[Draft]:
+    """The layers of a grid of all variables."""
+    if target.tokens is None:
+        return grid_drafts(sides, target.outputs, None if atom is None else GridFill(atom))
+    return placed_drafts(sides, GridPlacement.of_all(target.tokens, len(target.variables), target.outputs))
 
 
 def _sorted(withins: Sequence[float]) -> list[float]:
