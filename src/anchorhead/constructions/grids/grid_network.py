@@ -141,7 +141,7 @@ def placed_drafts(sides: Sequence[int], place: GridPlacement, fill: PlacedFill |
     gather = dict.fromkeys(("query", "key"), (sources, 1, width))
     gather |= {"value": (1, few, width), "output": (sources, after, few), "skip": (after, width)}
     reads = _reads(place.columns, (d + 1) * max(2, place.points), after) | {"skip": (place.columns, after)}
-    fills: Sequence[Fill] = (dict,) * 3 if fill is None else (fill.embed, fill.gather, fill.grid)
+    fills: Sequence[Fill] = (dict,) * 3 if fill is None else (fill.embed, fill.gather, fill.placed_grid)
     embed = {"weight": (width, few), "bias": (place.tokens, width), "registers": registers}
     return [Draft(Embed, embed, fills[0]), Draft(Attention, gather, fills[1]), Draft(Attention, reads, fills[2])]
 
@@ -235,7 +235,7 @@ class PlacedFill(GridFill):
         mask, features = "causal" if place.causal else None, (*self._query_names(), *self._shared())
         return {"mask": mask, "features": features, "labels": tuple(f"gathers token {j}" for j in sources)}
 
-    def grid(self, query: Any, key: Any, value: Any, output: Any, skip: Any) -> dict[str, Any]:
+    def placed_grid(self, query: Any, key: Any, value: Any, output: Any, skip: Any) -> dict[str, Any]:
         place, d, m, points = self.place, self.atom.variables, self.place.columns, self.place.points
         asked, held = (array[0].reshape(d + 1, max(2, points), -1) for array in (query, key))
         for j in range(d):
