@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import anchorhead as ah
 from anchorhead.cli.app import app
-from anchorhead.constructions import neuron_layers
+from anchorhead.constructions.layouts import neurons as neuron_layers
 from anchorhead.constructions.single import head as heads
 from anchorhead.effort import Effort
 from anchorhead.heads.solver.solve import smallest
@@ -69,7 +69,7 @@ def test_errors_below_the_rounding_of_the_function_are_refused_at_once(dtype, mo
     for place in (
         "constructions.single.head.smallest",
         "constructions.planning.plan_expressions.smallest",
-        "constructions.mlp.ActivationHeads",
+        "constructions.passes.run.ActivationHeads",
     ):
         monkeypatch.setattr(f"anchorhead.{place}", searched)
     model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))

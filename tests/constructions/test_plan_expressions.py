@@ -31,8 +31,19 @@ def test_sizes_are_those_of_the_network_that_is_built(name):
     assert row.reachable
     assert row.layers == len(network.layers)
     assert row.heads == sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
-    assert 0.8 * network.parameters <= row.parameters <= 1.25 * network.parameters
+    assert row.parameters == network.parameters
     assert row.bound <= within
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_no_weights_are_made(name, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a plan has made weights")
+
+    for place in ("constructions.layouts.draft.Draft.filled", "network.network.Network.__init__"):
+        monkeypatch.setattr(f"anchorhead.{place}", never)
+    function, words, within = BUILT[name]
+    assert ah.plan(function, within=within, **words).rows[0].reachable
 
 
 def test_every_term_is_named_with_what_it_becomes():
@@ -97,7 +108,7 @@ def test_what_grids_do_not_reach_is_planned_in_layers(monkeypatch):
         ("x", {"on": X, "within": 0}, "above 0"),
         ("x", {"on": X, "within": []}, "can be planned for"),
         ("sin(x*y)", {"on": XY, "within": 1e-300}, "are planned for"),
-        ("exp(x*y)", {"on": XY, "form": "two-layer"}, "leave them out"),
+        ("exp(x*y)", {"on": XY, "form": "two-layer"}, "leave it out"),
         ("sin(x) + y", {"on": XY, "form": "deep", "layout": "diagonal"}, "one of 'transformer', 'sequence'"),
         ("1/x", {"on": X}, "not defined at"),
         ("1/(x - y)", {"on": XY}, "not defined at"),

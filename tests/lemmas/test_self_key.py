@@ -11,9 +11,9 @@ from flint import arb
 
 from anchorhead.conditions import NormImage
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.self_key_layout import self_key_network
-from anchorhead.constructions.mlp import built, drafted
+from anchorhead.constructions.passes.layout import built, drafted
+from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.constructions.single.gate_head import gate_head
 from anchorhead.constructions.single.self_key_head import self_key_head
@@ -103,7 +103,7 @@ def larger(dtype: str) -> tuple[Network, list[Any], Affine, Mlp]:
     turned = Linear(np.diag(np.where(np.arange(size) < WIDTH, -1.0, 1.0).astype(dtype)))
     target = neurons(3, 4, OUTPUTS)
     way = BuildRequest(0.05, dtype, "attention-softmax", "transformer")
-    laid = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    laid = next(iter(Tries(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
     then = built(drafted(laid, target, way), target, way)
     gather = then.layers[1]
     assert isinstance(gather, Attention)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.ladder import Ladder
-from anchorhead.constructions.mlp import built, drafted
+from anchorhead.constructions.passes.layout import built, drafted
+from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
@@ -40,7 +40,7 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
     way = BuildRequest(0.05, dtype, form, layout, causal=hidden)
-    laid = next(iter(Ladder(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    laid = next(iter(Tries(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
     return built(drafted(laid, target, way), target, way), target, laid.layers, laid.readout
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.fitting.callables import build_callable
-from anchorhead.constructions.functions import OF_HEADS, OF_NEURONS, approximate_expressions
 from anchorhead.constructions.kernel_smoother import kernel_smoother
 from anchorhead.constructions.learners.descent import build_descent
 from anchorhead.constructions.learners.many import build_many
-from anchorhead.constructions.mlp import proven_mlp
+from anchorhead.constructions.passes.functions import OF_HEADS, OF_NEURONS, approximate_expressions
+from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.theorems.truncated_linear import truncated
 from anchorhead.decimals import beyond_float64

@@ -56,10 +56,10 @@ def plan(
     output      of an ONNX file: the name of the value at which the network ends; by default its only output
     progress    a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
-    Of a model, layers, heads, anchors, parameters, logits and multiply-adds are upper bounds that building never
-    exceeds, and so is the bound. Of expressions, they are what solving finds, without a proof; `plan.found` says what
-    every term becomes. `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")`
-    show it.
+    A plan takes the passes that building takes, and stops before weights exist: sizes are those of the network that is
+    built, and the bound is what a proof is foreseen to find, nearly; where all of it is rounding, it may be off by a
+    quarter. Of expressions, heads are solved for and not proven; `plan.found` says what every term becomes.
+    `print(plan)`, `plan.rows`, `plan.to_csv()`, `plan.to_latex()` and `ah.plot(plan, "plan.png")` show it.
 
     returns   a Plan: print(plan), plan.rows, plan.found
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest, Form, Layout
-from anchorhead.constructions.mlp import proven_mlp
+from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from anchorhead.compiler.roots import ASINH as AS_WRITTEN
+from anchorhead.constructions.passes.forms.roots import ASINH as AS_WRITTEN
 from anchorhead.language.expressions.canonical import to_json
 from anchorhead.verify.equality import polynomials
 from anchorhead.verify.equality.compare import difference

@@ -17,7 +17,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import anchorhead as ah
-from anchorhead.compiler.lower import lowered
+from anchorhead.constructions.passes.simplify import lowered
 from anchorhead.language.analysis.summands import parts_of
 from anchorhead.language.canonical import to_data
 from anchorhead.language.entries import Entries, same
@@ -35,7 +35,7 @@ from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.program import Affine, Input, read_program
 from anchorhead.verify.programs.program import Program as Read
 from benchmarks.figures_cases import DEEP
-from tests.compiler.test_equal_forms import NAMES, grown
+from tests.constructions.passes.test_equal_forms import NAMES, grown
 from tests.networks import network as built
 
 from ..files import report

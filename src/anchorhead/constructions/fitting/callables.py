@@ -11,9 +11,9 @@ from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.constructions.fitting.opaque import approximate_callable
-from anchorhead.constructions.functions import OF_HEADS, OF_NEURONS, one_head
 from anchorhead.constructions.grids.grid import SolvedGrid
 from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
+from anchorhead.constructions.passes.functions import OF_HEADS, OF_NEURONS, one_head
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES

@@ -17,7 +17,7 @@ from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.fitting.ridge_network import block_of, network_of
-from anchorhead.constructions.mlp import proven_mlp
+from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached

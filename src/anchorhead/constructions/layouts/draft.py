@@ -35,12 +35,16 @@ class Draft:
         if self.kind is Softmax:
             count, size = self.shapes["groups"]
             return Softmax((size,) * count)
-        zeros = {name: np.zeros(shape) for name, shape in self.shapes.items()}
-        words = self.fill(**zeros)
-        arrays: dict[str, Any] = {name: array.astype(dtype) for name, array in zeros.items()}
+        filled, words = self.filled()
+        arrays: dict[str, Any] = {name: array.astype(dtype) for name, array in filled.items()}
         if self.kind is Attention and "skip" in arrays:
             arrays["skip"] = Linear(arrays["skip"], features=words["features"])
         return self.kind(**arrays, **words)
+
+    def filled(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Its arrays in float64, and what else it is given."""
+        arrays = {name: np.zeros(shape) for name, shape in self.shapes.items()}
+        return arrays, self.fill(**arrays)
 
 
 @dataclass(frozen=True)

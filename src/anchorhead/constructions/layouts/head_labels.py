@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.neuron_layers import Neurons
+from anchorhead.constructions.layouts.neurons import Neurons
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import IDENTITY
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from anchorhead.constructions.layouts.feature_names import inputs_called, less
-from anchorhead.constructions.neuron_layers import Laid, Neurons
+from anchorhead.constructions.layouts.neurons import Laid, Neurons
 from anchorhead.proof.heads.activation_head import ActivationHead
 
 FAR = 1000.0

@@ -19,7 +19,7 @@ import numpy as np
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.head_labels import ARGUMENTS, in_argument
 from anchorhead.constructions.layouts.laid_out import FAR, LaidOut, anchors_of, length_of, longest
-from anchorhead.constructions.neuron_layers import Laid, Neurons
+from anchorhead.constructions.layouts.neurons import Laid, Neurons
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Attention, Embed, Linear, Softmax
 

@@ -9,92 +9,93 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.network import Attention, Embed, Linear, Network
+from anchorhead.constructions.layouts.draft import Draft
+from anchorhead.network import Attention, Linear
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A network that takes some of the inputs of a token, and the outputs to which its features are added.
+    """Layers that take some of the inputs of a token, and the outputs to which their last features are added.
 
     entries  which inputs of a token it takes
     sums     (outputs, features): 1 where a feature is added to an output
     """
 
     name: str
-    network: Network
+    drafts: Sequence[Draft]
     entries: tuple[int, ...]
     sums: Float[np.ndarray, "outputs features"]
 
 
-def side_by_side(parts: Sequence[Part], inputs: int) -> tuple[Network, list[list[int]]]:
-    """The network of all parts, and how many features each part has at every place between layers."""
-    first = parts[0].network
-    names = [[f"{part.name}: {name}" for name in part.network.embed.features or ()] for part in parts]
-    layers: list[Embed | Attention | Linear] = [_embed([part.network.embed for part in parts], parts, names, inputs)]
-    widths = [[len(own) for own in names]]
+def side_by_side(parts: Sequence[Part], inputs: int, tokens: int) -> tuple[list[Draft], list[list[int]]]:
+    """The layers of all parts, and how many features each part has at every place between layers."""
+    names: list[list[str]] = [[] for _ in parts]  # of the features of each part, as layers are filled
+    widths = [[part.drafts[0].shapes["weight"][0] for part in parts]]
+    drafts = [_embed(parts, widths[0], inputs, tokens, names)]
     for number, part in enumerate(parts):
-        for layer in part.network.layers[1:]:
-            if not isinstance(layer, Attention | Linear):
-                raise TypeError(f"a {type(layer).__name__} in a part")
-            start = sum(map(len, names[:number]))
-            rest = sum(map(len, names)) - start - len(names[number])
-            names[number] = [f"{part.name}: {name}" for name in layer.features or ()]
-            every = tuple(name for own in names for name in own)
-            layers.append(_among(layer, start, rest, part.name, every))
-            widths.append([len(own) for own in names])
-    total = np.concatenate([part.sums for part in parts], axis=1).astype(first.dtype)
-    outputs = tuple(f"output {o}" for o in range(len(total))) if len(total) > 1 else ("output",)
-    layers.append(Linear(total, features=outputs))
-    return Network(layers, first.output, token_axis=first.token_axis), widths
+        for draft in part.drafts[1:]:
+            before = widths[-1]
+            own = draft.shapes["output"][1] if draft.kind is Attention else draft.shapes["weight"][0]
+            widths.append([*before[:number], own, *before[number + 1 :]])
+            drafts.append(_among(draft, number, part.name, before, own, names))
+    total = np.concatenate([part.sums for part in parts], axis=1)
+
+    def fill(weight: np.ndarray) -> dict[str, Any]:
+        weight[:] = total
+        return {"features": tuple(f"output {o}" for o in range(len(total))) if len(total) > 1 else ("output",)}
+
+    return [*drafts, Draft(Linear, {"weight": total.shape}, fill)], widths
 
 
-def _embed(embeds: Sequence[Embed], parts: Sequence[Part], names: list[list[str]], inputs: int) -> Embed:
+def _embed(parts: Sequence[Part], widths: list[int], inputs: int, tokens: int, names: list[list[str]]) -> Draft:
     """All features of all parts; a part has zeros at registers beyond its own."""
-    tokens, dtype = embeds[0].tokens or 1, embeds[0].weight.dtype
-    widths = [len(own) for own in names]
-    count = max(0 if embed.registers is None else len(embed.registers) for embed in embeds)
-    weight, bias = np.zeros((sum(widths), inputs), dtype), np.zeros((tokens, sum(widths)), dtype)
-    registers = np.zeros((count, sum(widths)), dtype)
-    for number, (embed, part) in enumerate(zip(embeds, parts, strict=True)):
-        block = slice(sum(widths[:number]), sum(widths[: number + 1]))
-        weight[block, list(part.entries)] = embed.weight
-        bias[:, block] = embed.bias
-        if embed.registers is not None:
-            registers[: len(embed.registers), block] = embed.registers
-    every = tuple(name for own in names for name in own)
-    given = bias if tokens > 1 else bias[0]
-    return Embed(weight, given, registers=registers if count else None, tokens=tokens, features=every)
+    whole, embeds = sum(widths), [part.drafts[0] for part in parts]
+    count = max(embed.shapes.get("registers", (0,))[0] for embed in embeds)
+    shapes = {"weight": (whole, inputs), "bias": (tokens, whole) if tokens > 1 else (whole,)}
+
+    def fill(weight: np.ndarray, bias: np.ndarray, registers: np.ndarray | None = None) -> dict[str, Any]:
+        for number, (embed, part) in enumerate(zip(embeds, parts, strict=True)):
+            own, words = embed.filled()
+            block = slice(sum(widths[:number]), sum(widths[: number + 1]))
+            weight[block, list(part.entries)], bias[..., block] = own["weight"], own["bias"]
+            if registers is not None and "registers" in own:
+                registers[: len(own["registers"]), block] = own["registers"]
+            names[number] = [f"{part.name}: {name}" for name in words["features"]]
+        return {"tokens": tokens, "features": tuple(name for own in names for name in own)}
+
+    return Draft(embeds[0].kind, {**shapes, **({"registers": (count, whole)} if count else {})}, fill)
 
 
-def _among(layer: Attention | Linear, start: int, rest: int, part: str, names: tuple[str, ...]) -> Attention | Linear:
-    """The layer with `start` features before its own, and `rest` after, that pass by."""
-    if isinstance(layer, Linear):
-        bias = None if layer.bias is None else np.pad(layer.bias, (start, rest))
-        return Linear(_beside(layer.on_features(), start, rest), bias, features=names)
-    own = np.zeros((layer.outputs, layer.width), layer.query.dtype) if layer.skip is None else layer.skip.on_features()
-    across = ((0, 0), (0, 0), (start, rest))
-    return replace(
-        layer,
-        query=np.pad(layer.query, across),
-        key=np.pad(layer.key, across),
-        value=np.pad(layer.value, across),
-        output=np.pad(layer.output, ((0, 0), (start, rest), (0, 0))),
-        bias=None if layer.bias is None else np.pad(layer.bias, (start, rest)),
-        skip=Linear(_beside(own, start, rest), features=names),
-        features=names,
-        labels=tuple(f"{part}: {label}" for label in layer.labels or ()),
-    )
+def _among(draft: Draft, number: int, part: str, before: list[int], own: int, names: list[list[str]]) -> Draft:
+    """The layer with the features of the parts before its own, and of those after, that pass by."""
+    start, rest = sum(before[:number]), sum(before[number + 1 :])
+    inside, after = start + before[number] + rest, start + own + rest
+    reads, makes = slice(start, start + before[number]), slice(start, start + own)
+    through = "skip" if draft.kind is Attention else "weight"
+    shapes = {**draft.shapes, through: (after, inside)}
+    if "bias" in shapes:
+        shapes["bias"] = (after,)
+    if draft.kind is Attention:
+        shapes |= {name: (*shapes[name][:2], inside) for name in ("query", "key", "value")}
+        shapes["output"] = (shapes["output"][0], after, shapes["output"][2])
 
+    def fill(**arrays: np.ndarray) -> dict[str, Any]:
+        small, words = draft.filled()
+        blocks = {through: (makes, reads), "bias": (makes,), "output": (slice(None), makes)}
+        for name, array in small.items():
+            arrays[name][blocks.get(name, (..., reads))] = array
+        arrays[through][:start, :start] = np.eye(start)
+        arrays[through][start + own :, start + before[number] :] = np.eye(rest)
+        names[number] = [f"{part}: {name}" for name in words["features"]]
+        words["features"] = tuple(name for some in names for name in some)
+        if draft.kind is Attention:
+            words["labels"] = tuple(f"{part}: {label}" for label in words.get("labels") or ())
+        return words
 
-def _beside(own: np.ndarray, start: int, rest: int) -> np.ndarray:
-    """The map on its own block, and the identity on those before and after."""
-    result = np.zeros((start + own.shape[0] + rest, start + own.shape[1] + rest), own.dtype)
-    result[:start, :start] = np.eye(start)
-    result[start : start + own.shape[0], start : start + own.shape[1]] = own
-    result[start + own.shape[0] :, start + own.shape[1] :] = np.eye(rest)
-    return result
+    return Draft(draft.kind, shapes, fill)

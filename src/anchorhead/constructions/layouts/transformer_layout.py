@@ -21,7 +21,7 @@ from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.feature_names import HIDDEN, IS_INPUT, ONE, Features, less, scaled
 from anchorhead.constructions.layouts.head_labels import argument_beside, in_argument, neuron_labels
 from anchorhead.constructions.layouts.laid_out import FAR, LaidOut, anchors_of, length_of
-from anchorhead.constructions.neuron_layers import Neurons
+from anchorhead.constructions.layouts.neurons import Neurons
 from anchorhead.network import Attention, Embed, Linear
 from anchorhead.proof.heads.activation_head import ActivationHead
 

@@ -15,8 +15,8 @@ import numpy as np
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.feature_names import Features
 from anchorhead.constructions.layouts.laid_out import anchors_of, longest
+from anchorhead.constructions.layouts.neurons import Neurons
 from anchorhead.constructions.layouts.transformer_layout import Transformer
-from anchorhead.constructions.neuron_layers import Neurons
 from anchorhead.network import Attention, Linear, Softmax
 
 

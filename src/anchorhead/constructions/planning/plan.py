@@ -1,29 +1,27 @@
 """Sizes of every way to build a network, before anything is built.
 
-Building climbs a ladder of ever finer heads, has the layers of each rung drafted and then made, and stops at the first
-network that is proven within the error. A plan climbs the same ladder and counts the same drafts, with bounds that are
-never below what is proven, so it stops there or further on; of all rungs up to its own it gives the largest numbers. No
-network that is built exceeds them.
+A plan takes the passes that building takes (passes.run), and stops before weights exist: it counts the layers that are
+drafted of the first heads of which a proof within the error is foreseen (passes.foresee).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from textwrap import fill
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from anchorhead.as_html import block, table
-from anchorhead.constructions.build_request import FORMS, LAYOUTS, PLACEMENTS, BuildRequest, Form, Layout, Placement
+from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest, Form, Layout, Placement
 from anchorhead.constructions.causal import require_causal
-from anchorhead.constructions.ladder import Ladder
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.laid_out import FAR, out_of_reach
-from anchorhead.constructions.mlp import drafted
-from anchorhead.constructions.neuron_layers import Laid
-from anchorhead.constructions.planning.estimated_bound import estimated_bound
+from anchorhead.constructions.layouts.neurons import Laid
+from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.layout import drafted
+from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.planning.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, UniformEstimates
 from anchorhead.constructions.representable import points_of, require_representable
@@ -39,9 +37,8 @@ from anchorhead.proof.statement import stated_bound
 SMALLEST = 1e-20
 """Below, no dtype reaches anything, and uniform anchors are more than numbers can count."""
 
-LOOSEST = 3.0
-"""Of solved anchors what is foreseen is less than so many times what is proven: on rungs that exceed it, building goes
-on to the next."""
+NEARLY = 1.5
+"""Where rounding counts, what is foreseen may be off, by less than this factor: proofs may find a little less."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +54,9 @@ class Row:
     beta           the paper's inverse temperature, where its anchors are used
     parameters     numbers that are stored
     largest_logit  a bound on every |logit|, of anchors and of what is put out of reach
-    bound          what will be proven at most; where `within` is out of reach, the best that could be
+    bound          what is foreseen to be proven; where `within` is out of reach, the best that could be
     multiply_adds  for one input sequence; keys and values of registers, the same for every input, are left out
-    reachable      whether building is sure to succeed; where it is not, `note` says why
+    reachable      whether building is foreseen to succeed; where it is not, `note` says why
     """
 
     within: float
@@ -113,39 +110,51 @@ class Plan:
         return latex_table(self.rows)
 
 
-def plan_network(
-    target: Mlp, on: Box, withins: Sequence[float], request: BuildRequest, shapes: ActivationHeads | None = None
-) -> Plan:
-    """The sizes of all networks that could be built of a target within each of these errors.
-
-    shapes  which heads stand in for activations; by default those that are proven, each error anew
-    """
+def plan_network(target: Mlp, on: Box, withins: Sequence[float], request: BuildRequest) -> Plan:
+    """The sizes of all networks that could be built of a target within each of these errors."""
     dtype, causal = request.dtype, request.causal
     check_request(withins, dtype)
     if causal:
         require_causal(target)
-    hidden = len(merged(target)[0])
-    if hidden:
+    if merged(target)[0]:
         require_representable(max(withins), target.values(points_of(on, target.input_shape)), dtype)
-    forms = FORMS if hidden == 1 else ("deep",)
-    layouts = ("transformer",) if causal else LAYOUTS
-    if not hidden and (target.tokens or 1) > 1:
-        layouts = ("sequence",)
     rows = []
     for within in sorted(set(withins), reverse=True):
-        # every error has a ladder of its own, because building starts with nothing: heads that are solved anew depend
-        # on those that were solved before
-        ladders = {
-            "solved": Ladder(target, on, within, shapes or ActivationHeads(dtype, "solved", request.progress)),
-            "uniform": Ladder(target, on, within, UniformEstimates(dtype)),
-        }
-        rows += [
-            _row(ladders[placement], replace(request, form=form, layout=layout, placement=placement))
-            for form in forms
-            for layout in layouts
-            for placement in PLACEMENTS
-        ]
+        # every error has heads of its own, because building starts with nothing: what is solved for depends on what
+        # was solved for before
+        heads = ActivationHeads(dtype, "solved", request.progress), UniformEstimates(dtype)
+        solved, even = (
+            neuron_rows(target, on, replace(request, within=within, placement=each.placement), each) for each in heads
+        )
+        rows += beside(solved, even)
     return Plan(str(target), on, dtype, tuple(rows))
+
+
+def neuron_rows(target: Mlp, on: Box, request: BuildRequest, heads: ActivationHeads) -> list[Row]:
+    """All forms and layouts of neurons within one error, or those that are asked for.
+
+    heads   which heads stand in for activations
+    """
+    hidden = len(merged(target)[0])
+    forms = FORMS if hidden == 1 else ("deep",)
+    layouts = ("transformer",) if request.causal else LAYOUTS
+    if not hidden and (target.tokens or 1) > 1:
+        layouts = ("sequence",)
+    tries = Tries(target, on, request.error, heads)
+    return [
+        _row(tries, replace(request, form=form, layout=layout))
+        for form in forms
+        for layout in layouts
+        if request.form in (None, form) and request.layout in (None, layout)
+    ]
+
+
+def beside(solved: Sequence[Row], even: Sequence[Row]) -> list[Row]:
+    """The rows of two placements, side by side where they are of the same forms and layouts."""
+    ways = [[(row.form, row.layout) for row in rows] for rows in (solved, even)]
+    if ways[0] != ways[1]:
+        return [*solved, *even]
+    return [row for pair in zip(solved, even, strict=True) for row in pair]
 
 
 def check_request(withins: Sequence[float], dtype: Dtype) -> None:
@@ -154,78 +163,50 @@ def check_request(withins: Sequence[float], dtype: Dtype) -> None:
         raise AnchorheadError(f"within={min(withins):g}: errors of at least {SMALLEST:g} are planned for")
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """Of one network, or the largest numbers of several: see Row."""
-
-    layers: int
-    heads: int
-    anchors: int
-    keys: int
-    beta: float | None
-    parameters: int
-    largest_logit: float
-    multiply_adds: int
-
-    @classmethod
-    def of(cls, laid: Laid, drafts: Sequence[Draft], tokens: int) -> _Sizes:
-        """The sizes of the network that would be built of these drafts."""
-        shapes = laid.shapes
-        betas = [shape.beta for shape in shapes if isinstance(shape, UniformEstimate)]
-        # two things can put an anchor out of reach at once: its own offset, and a gate
-        logit = laid.largest_logit + 2 * out_of_reach(laid.largest_logit)
-        return cls(
-            anchors=max((max(shape.lengths) for shape in shapes), default=0),
-            beta=max(betas, default=None),
-            largest_logit=max(logit, 2 * FAR) if shapes else 2 * FAR,
-            **asdict(counted(drafts, tokens)),
-        )
-
-    def joined(self, other: _Sizes) -> _Sizes:
-        """The larger number of each."""
-        pairs = [(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)]
-        return _Sizes(*(two if one is None else one if two is None else max(one, two) for one, two in pairs))
-
-
-def _row(ladder: Ladder, request: BuildRequest) -> Row:
-    target, tokens = ladder.target, ladder.target.tokens or 1
-    sizes: _Sizes | None = None
-    reached, best = 0.0, np.inf
-    for laid in ladder:
-        drafts = drafted(laid, target, request)
-        bound = estimated_bound(laid, drafts, ladder.sources, tokens, request)
+def _row(tries: Tries, request: BuildRequest) -> Row:
+    """The first try of which a proof within the error is foreseen; without sizes, where there is none."""
+    target, within, best = tries.target, tries.within, np.inf
+    for laid in tries:
+        bound = foreseen(laid, tries.sources, request)
         best = min(best, bound)
         refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
-        if not refused and request.placement == "solved" and bound > LOOSEST * ladder.within:
-            continue
-        # building may stop at an earlier rung than this plan, with any bound up to `within`
-        reached = max(reached, min(bound, ladder.within))
-        more = _Sizes.of(laid, drafts, tokens)
-        sizes = more if sizes is None else sizes.joined(more)
-        if refused:
-            return _made(ladder, request, sizes, bound, False, refused)
-        if bound <= ladder.within:
-            return _made(ladder, request, sizes, reached, True, "")
-    return _made(ladder, request, None, best, False, _out_of_reach(ladder, request, best))
+        if refused or bound <= within:
+            sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
+            return row_of(request, bound, sizes, not refused, refused)
+    return row_of(request, best, {}, False, _out_of_reach(tries, request, best))
 
 
-def _made(ladder: Ladder, request: BuildRequest, sizes: _Sizes | None, bound: float, reachable: bool, note: str) -> Row:
-    known: dict[str, float | int | None] = dict.fromkeys(_Sizes.__dataclass_fields__) if sizes is None else vars(sizes)
+def _sizes(laid: Laid, drafts: Sequence[Draft], tokens: int) -> dict[str, Any]:
+    """The sizes of the network that would be built of these drafts: see Row."""
+    shapes = laid.shapes
+    # two things can put an anchor out of reach at once: its own offset, and a gate
+    logit = laid.largest_logit + 2 * out_of_reach(laid.largest_logit)
+    return {
+        "anchors": max((max(shape.lengths) for shape in shapes), default=0),
+        "beta": max((shape.beta for shape in shapes if isinstance(shape, UniformEstimate)), default=None),
+        "largest_logit": max(logit, 2 * FAR) if shapes else 2 * FAR,
+        **asdict(counted(drafts, tokens)),
+    }
+
+
+def row_of(request: BuildRequest, bound: float, sizes: Mapping[str, Any], reachable: bool, note: str) -> Row:
+    """A row of what is asked for, without a form one head; sizes that are not known are left out."""
+    names = ("layers", "heads", "anchors", "keys", "beta", "parameters", "largest_logit", "multiply_adds")
     return Row(
-        within=ladder.within,
-        form=request.form,  # type: ignore[arg-type]
-        layout=request.layout,  # type: ignore[arg-type]
+        within=request.error,
+        form=request.form or "head",
+        layout=request.layout or "transformer",  # type: ignore[arg-type]
         placement=request.placement,
-        bound=stated_bound(bound, ladder.within),
+        bound=stated_bound(bound, request.error),
         reachable=reachable,
         note=note,
-        **known,  # type: ignore[arg-type]
+        **{name: sizes.get(name) for name in names},  # type: ignore[arg-type]
     )
 
 
-def _out_of_reach(ladder: Ladder, request: BuildRequest, best: float) -> str:
+def _out_of_reach(tries: Tries, request: BuildRequest, best: float) -> str:
     if not np.isfinite(best):
-        return "not known before it is built" if ladder.ended is None else str(ladder.ended)
-    if best <= LOOSEST * ladder.within:
-        return "perhaps out of reach: the bound is the best that can be promised"
+        return "not known before it is built" if tries.ended is None else str(tries.ended)
+    if best <= NEARLY * tries.within:
+        return "perhaps out of reach: the bound is the best that is foreseen"
     return f"out of reach: the bound is what rounding in {request.dtype} leaves"

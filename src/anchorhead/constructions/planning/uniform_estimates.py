@@ -85,7 +85,7 @@ def uniform_estimate(activation: Expression, low: float, high: float, error: flo
         high,
         (Part.of(2 * SHARPNESS * k, -SHARPNESS * k**2, k, "float64"),),
         LATTICE * _widest(error, count) + 16 * 2.0**-53 * (abs(ramp[0]) + abs(ramp[1])),
-        spacing * lattice_rounding(count, 0.0, arithmetic) + query,
+        spacing * _lattice_rounding(count, arithmetic) + query,
         in_scale=spacing,
         in_shift=middle,
         out_scale=spacing,
@@ -101,15 +101,11 @@ def _widest(error: float, count: int) -> float:
     return error * ((count - 1) / (count - 2) if count > 3 else 2.0)
 
 
-def lattice_rounding(anchors: int, wrong: float, arithmetic: Arithmetic) -> float:
-    """How far the dtype's reading of p even anchors may be off, in spacings.
-
-    `wrong` bounds what logits err beyond the rounding of a t + g.
-    """
+def _lattice_rounding(anchors: int, arithmetic: Arithmetic) -> float:
+    """How far the dtype's reading of p even anchors may be off, in spacings."""
     u, k = arithmetic.unit, (anchors - 1) / 2
     logit = SHARPNESS * (3 * k**2 + 24 * k)
-    error = u * logit + wrong + arithmetic.exp_error + 64 * u
-    error = min(error, 300.0)
+    error = min(u * logit + arithmetic.exp_error + 64 * u, 300.0)
     moved = 0.51 * np.exp(error) * np.expm1(error)
     summed = 2 * anchors * u / max(1 - 2 * anchors * u, 1e-3) * (k + 1)
     return GENEROUS * float(min(moved + summed + 4 * u * (k + 1), 2 * k))

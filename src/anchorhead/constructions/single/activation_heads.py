@@ -55,14 +55,15 @@ class ActivationHeads:
             return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
         return self._solved(activation, interval, error, degree)
 
-    def at_hand(self, outline: ActivationHead) -> bool:
-        """Whether shapes for it need not be solved for: from a table, or straight lines."""
+    def at_hand(self, outline: ActivationHead, error: float) -> float | None:
+        """What the head errs by that `choose` would choose within an error, if it need not be solved for: from a table,
+        or a straight line."""
+        activation, low, high = outline.activation, outline.low, outline.high
         if self.placement == "uniform":
-            return False
-        return (
-            outline.activation is IDENTITY
-            or self._frontier(outline.activation, (outline.low, outline.high)) is not None
-        )
+            return None
+        if activation is not IDENTITY and self._frontier(activation, (low, high)) is None:
+            return None
+        return self.choose(activation, low, high, error).error
 
     def outline(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""

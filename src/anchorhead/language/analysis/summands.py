@@ -2,7 +2,7 @@
 
 Each output is a sum of terms. A term is
   - a ridge, or a sum of ridges: neurons of one hidden layer (language.analysis.ridges);
-  - max, min, abs of affine parts, nested: neurons of several layers (compiler);
+  - max, min, abs of affine parts, nested: neurons of several layers (constructions.passes);
   - a smooth function of two variables: it goes to a grid, together with all terms, of any output, whose variables are
     among those of the grid; polynomials of low degree as well, since they cost a grid nothing;
   - anything else (a kink in a product, three variables or more): neurons of several layers, where functions of one
@@ -228,7 +228,7 @@ def _kind(term: Expression, variables: tuple[str, ...], in_a_grid: int) -> TermK
 
 
 def _is_taken_apart(node: Expression, variables: tuple[str, ...]) -> bool:
-    """Whether the compiler makes neurons of the node: a function of one part that varies, a sum, a product, a switch
+    """Whether passes make neurons of the node: a function of one part that varies, a sum, a product, a switch
     between parts, or a function of one linear combination."""
     if sum(bool(arg.variables) for arg in node.args) <= 1 or node.op in ("add", "mul", "div", "max", "min"):
         return True

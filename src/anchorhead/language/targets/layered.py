@@ -1,7 +1,8 @@
 """Feed-forward networks that grow neuron by neuron: functions of one linear combination each, layer by layer.
 
 What a later layer reads is carried by neurons that are the identity. All of this is exact: weights that are no floats
-are kept as balls, and as floats with their errors in the network. Expressions are taken apart in the compiler.
+are kept as balls, and as floats with their errors in the network. Expressions are taken apart in
+constructions.passes.
 """
 
 from __future__ import annotations

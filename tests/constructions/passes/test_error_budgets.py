@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
-from anchorhead.compiler.estimate import anchors_for, anchors_for_a_digit
+from anchorhead.constructions.passes.budget import Budget, FeltLayer, sensitivities
+from anchorhead.constructions.passes.estimate import anchors_for, anchors_for_a_digit
 from anchorhead.language.expressions.parser import parse
 
 SEEDS = pytest.mark.parametrize("seed", range(20))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from flint import arb
 
-from anchorhead.compiler.ranges import range_of_combination, range_of_function
+from anchorhead.constructions.passes.forms.enclosures import range_of_combination, range_of_function
 from anchorhead.errors import NotDefined
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import IDENTITY

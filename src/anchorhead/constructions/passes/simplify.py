@@ -1,21 +1,42 @@
-"""Expressions as feed-forward networks of functions of one variable: in every form that is known, equal on the box."""
+"""Simplify: functions taken apart, and written as neurons in every form that is known, equal on the box.
+
+Affine maps in a row are multiplied out, and neurons that are constants folded, in language.targets.merge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from anchorhead.compiler.forms import Lowering
-from anchorhead.compiler.layers import in_layers
-from anchorhead.compiler.quantities import Combination, Quantities, total
+from anchorhead.constructions.build_request import Placement
+from anchorhead.constructions.passes.forms.layers import in_layers
+from anchorhead.constructions.passes.forms.lowering import Lowering
+from anchorhead.constructions.passes.forms.quantities import Combination, Quantities, total
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.ridges import PRECISION, structure
+from anchorhead.language.analysis.summands import MAX_IN_A_GRID
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
+from anchorhead.language.expressions.text import name_of
 from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.several import SeveralVariables
 
 Ends = tuple[Sequence[float], Sequence[float]]
 Terms = Sequence[Sequence[Expression]]
 """For every output, what adds up to it."""
+
+
+def ways_of(target: SeveralVariables, placement: Placement) -> list[SeveralVariables]:
+    """The functions taken apart into neurons and grids, in all ways that differ; even anchors stand on grids."""
+    return [replace(target, in_a_grid=MAX_IN_A_GRID)] if placement == "uniform" else target.ways
+
+
+def forms_of(target: SeveralVariables) -> list[Mlp]:
+    """All functions as neurons, in every form; those of one layer have one form."""
+    if not target.needs_layers and target.parts.network is not None:
+        return [target.parts.network]
+    terms = [[term.expression for term in target.parts.terms if term.output == k] for k in range(target.outputs)]
+    return lowered(terms, target.variables, (target.low, target.high), target.tokens, name_of(target.expressions))
 
 
 def lowered(terms: Terms, variables: Sequence[str], ends: Ends, tokens: int | None = None, name: str = "") -> list[Mlp]:

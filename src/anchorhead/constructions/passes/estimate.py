@@ -12,10 +12,17 @@ from math import log, log10
 
 import numpy as np
 
+from anchorhead.constructions.single.activation_heads import ActivationHeads
+from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.expression import Expression
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.enclosures.ranges import range_of
+from anchorhead.proof.heads.activation_head import ActivationHead
 
 POINTS = 256
 DIGITS = 6.0
+ROUNDING = 8
+"""A head rounds by about so many units of the largest number that it reads."""
 
 
 @lru_cache(maxsize=1024)
@@ -50,3 +57,16 @@ def _degree(function: Expression, low: float, high: float) -> int:
     coefficients = np.abs(np.fft.rfft(np.concatenate([y, y[-2:0:-1]])))[1:]
     seen = np.flatnonzero(coefficients > 10.0**-DIGITS * coefficients.max(initial=0.0))
     return int(seen.max(initial=0)) + 1
+
+
+class Guesses(ActivationHeads):
+    """Shapes as large as they are likely to be, of which nothing is solved for."""
+
+    def _solved(
+        self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
+    ) -> ActivationHead:
+        size = float(np.abs(range_of(activation, np.array(interval[:1]), np.array(interval[1:]))).max())
+        rounding = ROUNDING * arithmetic_of(self.dtype).unit * size
+        anchors = np.zeros(anchors_for(activation, *interval, error))
+        part = Part.of(anchors, anchors, np.full((len(anchors), 1), size), self.dtype)
+        return ActivationHead(activation, *interval, (part,), max(error - rounding, 0.0), rounding, degree=degree)

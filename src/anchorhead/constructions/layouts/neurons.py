@@ -1,4 +1,4 @@
-"""From a target network to layers of neurons that heads can compute: shapes chosen, pre-activations brought to scale.
+"""Layers of neurons as queries of their heads: pre-activations brought to the scale of the shapes that were chosen.
 
 Neuron r of a layer is read as a_r = scale_r read_r + shift_r. With t_r its query, w and b the target's weights,
 
@@ -10,23 +10,16 @@ readings are all that stands between the target's weights and the network's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.compiler.budget import Budget, FeltLayer, sensitivities
-from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.targets.merge import merged
-from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.language.targets.mlp import Affine
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-
-ChooseShape = Callable[[Expression, float, float, float], ActivationHead]
-"""A shape for an activation on [low, high], within an error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,64 +80,6 @@ def _largest_logit(shapes: Sequence[ActivationHead]) -> float:
     return max(shape.largest_logit(reach) for shape in shapes)
 
 
-GUESSED_TIMES = 32.0
-"""For a head of which nothing is known: floats often miss what is asked for by about so much."""
-
-
-class HeadRefused(AnchorheadError):
-    """A head cannot be had: the message says which, on which interval, within which error.
-
-    times  how many times that error the best head errs by, or a guess
-    """
-
-    def __init__(self, message: str, times: float) -> None:
-        super().__init__(message)
-        self.times = times
-
-
-def shaped(
-    target: Mlp, sources: Sources, budget: Budget, margin: float, choose: ChooseShape
-) -> tuple[list[Layer], Affine]:
-    """The target's layers with a shape for every activation of each, within its share of the budget (of unit scale)."""
-    hidden, readout = merged(target)
-    layers = []
-    reaching = np.zeros(target.inputs)
-    for number, one in enumerate(hidden):
-        affine, layer = one.affine, one.hidden
-        low, high, after = Layer(affine, layer.activations, layer.which).exact(sources)
-        moved = np.abs(affine.weight) @ reaching
-        room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
-        shapes = []
-        for k in range(len(layer.activations)):
-            shapes.append(_shape(layer, k, low - room, high + room, budget.share(number, k), choose))
-            budget.spend(number, k, shapes[k].error)
-        layers.append(Layer(affine, layer.activations, layer.which, tuple(shapes), room))
-        unit_in, unit_out = units(layers[-1], low, high)
-        slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
-        reaching = unit_out * (left + slope * moved / unit_in)
-        sources = after
-    return layers, readout
-
-
-def _shape(
-    layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseShape
-) -> ActivationHead:
-    own = layer.which == k
-    if not own.any():
-        own = slice(None)
-    activation, ends = layer.activations[k], (float(low[own].min()), float(high[own].max()))
-    try:
-        return choose(activation, *ends, error)
-    except NotDefined as why:
-        raise NotDefined(
-            f"a part of the function, {activation}, is needed for x in [{ends[0]:.6g}, {ends[1]:.6g}], the bounds on "
-            f"its argument with room for errors: {why}"
-        ) from why
-    except AnchorheadError as why:
-        times = why.bound / error if isinstance(why, NotReached) and error > 0 else GUESSED_TIMES
-        raise HeadRefused(f"{activation} on [{ends[0]:.6g}, {ends[1]:.6g}] within {error:.3g}: {why}", times) from why
-
-
 def laid_out(layers: Sequence[Layer], readout: Affine, sources: Sources, middle: Float[np.ndarray, " inputs"]) -> Laid:
     """The queries of all layers, each in the scale of its shape."""
     scale, shift = np.ones(len(middle)), middle
@@ -175,17 +110,3 @@ def units(layer: Layer, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, 
         k[own] = shape.exponents(low[own], high[own])
         degree[own] = shape.degree or 0.0
     return np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
-
-
-def felt_by_outputs(
-    layers: Sequence[Layer], readout: Affine, sources: Sources
-) -> list[Float[np.ndarray, "outputs shapes"]]:
-    """For each layer and shape, by how much the outputs err at most if the shape errs by 1: see compiler.budget."""
-    known = []
-    for layer in layers:
-        low, high, after = layer.exact(sources)
-        unit_in, unit_out = units(layer, low, high)
-        slope = np.array([shape.slope for shape in layer.shapes])[layer.which] * unit_out / unit_in
-        known.append(FeltLayer(layer.affine.weight, slope, unit_out, layer.which, len(layer.shapes)))
-        sources = after
-    return sensitivities(known, readout.weight)

@@ -1,12 +1,10 @@
-"""SeveralVariables of several parts as one network: neurons, and heads over grids, side by side (summands says which).
-
-Grids are solved first, with a share of the error asked for; the neurons get what is left of it.
-"""
+"""Functions of several parts as one network: neurons, and heads over grids, side by side (summands says which)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,13 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
-from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
+from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, PlacedFill, grid_drafts, placed_drafts
+from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
-from anchorhead.constructions.mlp import ProvenMlp, proven_mlp
+from anchorhead.constructions.passes.prove import ProvenMlp
+from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.analysis.jump_search import find_jump_of
 from anchorhead.language.analysis.resolver import short
 from anchorhead.language.analysis.summands import GridPart
@@ -34,16 +34,13 @@ from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term, added_up
 
-SHARES = (0.5, 0.9, 0.1)
-"""Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
-do, less if the neurons cannot."""
 COARSE = 5
 ROOM = 0.999
 """What is left of an error for a part, so that the sums may round."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class PartGrid:
     """A solved grid, the part that it approximates, and what it is to compute in a sum."""
 
     part: GridPart
@@ -58,43 +55,52 @@ class _Grid:
         return known
 
 
-def approximate_parts(target: SeveralVariables, request: BuildRequest) -> Network:
-    """The network of all parts, with its certificate."""
-    for part in target.parts.grids:
-        several = _grid_target(target, part)
-        check_defined(several)
-        check_continuous(several)
-    refused: AnchorheadError | None = None
-    least, most = 0.0, np.inf
-    for share in SHARES if target.parts.network is not None else (1.0,):
-        if not least < share < most:
-            continue
-        try:
-            grids = _solved(target, request, share)
-        except AnchorheadError as error:
-            refused, least = refused or error, share
-            continue
-        try:
-            neurons = _neurons(target, request, _left(target, request, grids))
-        except AnchorheadError as error:
-            refused, most = refused or error, share
-            continue
-        network = _certified(target, request, grids, neurons)
-        reached = np.inf if network.certificate is None else network.certificate.bound
-        if reached <= request.error:
-            return network
-        refused = refused or AnchorheadError(f"together the parts are within {reached:.3g}")
-    raise AnchorheadError(
-        f"within={request.error:g} is not reached for {target} in {request.dtype}, by parts that share it: {refused}"
-    )
+def require_plain(target: SeveralVariables, request: BuildRequest) -> None:
+    """Refuses forms and layouts that a grid cannot have, with the term that needs one."""
+    term = next(term for term in target.parts.terms if term.becomes == "grid")
+    why = f"{term.expression} goes to a head over a grid, with layers of its own"
+    if request.form not in (None, "deep"):
+        raise AnchorheadError(
+            f"form={request.form!r}: {why}, after those of the neurons: use form='deep', or leave it out"
+        )
+    if request.layout not in (None, "transformer"):
+        raise AnchorheadError(
+            f"layout={request.layout!r}: {why}, whose maps act on a token alone: use layout='transformer', or leave it "
+            "out"
+        )
 
 
-def _solved(target: SeveralVariables, request: BuildRequest, share: float) -> list[_Grid]:
+def even_grid(target: SeveralVariables, request: BuildRequest) -> Network:
+    """The paper's uniform grid, of all variables."""
+    require_uniform(target, request)
+    check_continuous(target)
+    return approximate_uniform_grid(target, request)
+
+
+def require_uniform(target: SeveralVariables, request: BuildRequest) -> None:
+    """Refuses what the paper's uniform grid cannot be of."""
+    if request.causal:
+        raise AnchorheadError("causal=True with placement='uniform' on a grid: use placement='solved'")
+    if len(target.variables) > MAX_VARIABLES:
+        raise AnchorheadError(
+            f"placement='uniform' would take a grid of {len(target.variables)} variables, and at most "
+            f"{MAX_VARIABLES} are possible: use placement='solved', which takes the function apart"
+        )
+
+
+def groupings(target: SeveralVariables, causal: bool) -> list[SeveralVariables]:
+    """The functions as they are; then, where several grids were joined to one, each for itself, if that helps."""
+    apart = replace(target, join=False)
+    joined, each = ([part.variables for part in one.parts.grids] for one in (target, apart))
+    return [target] if (target.one_grid and not causal) or joined == each else [target, apart]
+
+
+def solved(target: SeveralVariables, request: BuildRequest, share: float) -> list[PartGrid]:
     """The grids, solved and proven, with a share of the error asked for."""
     result = []
     for part, several, within in grid_requests(target, share * request.error):
         found = solved_grid(several, replace(request, within=within))
-        result.append(_Grid(part, found, _claim(target, part, several, found)))
+        result.append(PartGrid(part, found, _claim(target, part, several, found)))
     return result
 
 
@@ -123,8 +129,9 @@ def _grid_target(target: SeveralVariables, part: GridPart) -> SeveralVariables:
     return SeveralVariables(tuple(part.expressions[output] for output in part.outputs), part.variables, low, high)
 
 
-def check_defined(target: SeveralVariables) -> None:
-    """Refuses functions that are not finite at the corners of the box or at the points of a coarse grid in it."""
+def require_continuous(target: SeveralVariables) -> None:
+    """Refuses functions that are not finite at the corners of the box or at the points of a coarse grid in it, and
+    those that jump across a switch (where), with a place."""
     axes = [np.linspace(a, b, COARSE) for a, b in zip(target.low, target.high, strict=True)]
     x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     with np.errstate(all="ignore"):
@@ -135,6 +142,8 @@ def check_defined(target: SeveralVariables) -> None:
         raise AnchorheadError(
             f"{target}: not defined at {at}, where it is {y[bad.argmax()].tolist()}; choose another box"
         )
+
+    check_continuous(target)
 
 
 def check_continuous(target: SeveralVariables) -> None:
@@ -153,10 +162,8 @@ def check_continuous(target: SeveralVariables) -> None:
     )
 
 
-def _left(target: SeveralVariables, request: BuildRequest, grids: Sequence[_Grid]) -> float:
+def left_for_neurons(target: SeveralVariables, request: BuildRequest, grids: Sequence[PartGrid]) -> float:
     """About what the neurons may err by: the rest, less what the sums round."""
-    if target.parts.network is None:
-        return 0.0
     ends = np.array([target.low, target.high, np.add(target.low, target.high) / 2])
     errors, sizes = np.zeros(target.outputs), np.abs(target.values(ends)).max(axis=0)
     for grid in grids:
@@ -164,22 +171,17 @@ def _left(target: SeveralVariables, request: BuildRequest, grids: Sequence[_Grid
         errors[outputs] += grid.certificate.bound
         sizes[outputs] += 2 * grid.claim.ranges.size
     sums = require_model(request.dtype).gamma(len(grids) + 2) * sizes
-    return ROOM * (request.error - float((errors + sums).max()))
-
-
-def _neurons(target: SeveralVariables, request: BuildRequest, within: float) -> ProvenMlp | None:
-    if target.parts.network is None:
-        return None
-    if within <= 0:
+    left = ROOM * (request.error - float((errors + sums).max()))
+    if left <= 0:
         raise AnchorheadError(
             "nothing is left for the neurons beside the grids. What would help: a larger error, dtype='float64', a "
             "smaller box"
         )
-    return proven_mlp(target.parts.network, target.on, replace(request, within=within))
+    return left
 
 
-def _certified(
-    target: SeveralVariables, request: BuildRequest, grids: Sequence[_Grid], neurons: ProvenMlp | None
+def certified(
+    target: SeveralVariables, request: BuildRequest, grids: Sequence[PartGrid], neurons: ProvenMlp | None
 ) -> Network:
     parts = [grid_part(target, grid.part, grid.found.atom, request.causal) for grid in grids]
     known = {str(grid.part): grid.certificate for grid in grids}
@@ -191,14 +193,15 @@ def _certified(
         for entry in grid_entries(grid.found.atom, ", ".join(grid.part.variables), grid.certificate.bound, None)
     ]
     if neurons is not None:
-        parts.append(network_part(target, neurons.network))
+        parts.append(network_part(target, neurons.drafts))
         stored = neurons.network.derivation
         if neurons.network.certificate is not None and stored is not None:
             known["neurons"] = neurons.network.certificate
             data["neurons"] = {name: stored.data[name] for name in ("shapes", "assigned")}
             arrays = {f"neurons.{name}": array for name, array in stored.arrays.items()}
             entries += [replace(entry, layer=None) for entry in stored.entries]
-    network, data["widths"] = side_by_side(parts, target.input_shape[-1])
+    drafts, data["widths"] = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
+    network = Network([draft.made(request.dtype) for draft in drafts], token_axis=target.tokens is not None)
     certificate = _statement(target, network, grids, neurons, known).certificate(
         target.on, request.dtype, request.error
     )
@@ -216,7 +219,7 @@ def _certified(
 def _statement(
     target: SeveralVariables,
     network: Network,
-    grids: Sequence[_Grid],
+    grids: Sequence[PartGrid],
     neurons: ProvenMlp | None,
     known: Mapping[str, Certificate],
 ) -> Statement:
@@ -247,32 +250,34 @@ def _statement(
 
 
 def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: bool) -> Part:
-    """The grid as a network; in a sequence it has as many features as the outputs of a token that it has a share in."""
-    places = [target.variables.index(name) for name in part.variables]
+    """The layers of a grid; in a sequence it has as many features as the outputs of a token that it has a share in."""
+    places = tuple(target.variables.index(name) for name in part.variables)
     columns = sorted({output % target.columns for output in part.outputs})
     sums = np.eye(target.columns)[:, columns]
     name = f"grid of {', '.join(part.variables)}"
     if target.tokens is None:
-        return Part(name, grid_network(atom, variables=part.variables), tuple(places), sums)
+        drafts = grid_drafts(atom.sides, atom.outputs, GridFill(atom, part.variables))
+        return Part(name, drafts, places, sums)
     outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in part.outputs)
     features = target.input_shape[-1]
-    place = GridPlacement(target.tokens, features, tuple(places), outputs, causal and target.tokens > 1)
-    return Part(name, place_grid(atom, place, part.variables), tuple(range(features)), sums)
+    place = GridPlacement(target.tokens, features, places, outputs, causal and target.tokens > 1)
+    drafts = placed_drafts(atom.sides, place, PlacedFill(atom, part.variables, place=place))
+    return Part(name, drafts, tuple(range(features)), sums)
 
 
-def network_part(target: SeveralVariables, neurons: Network) -> Part:
-    """The neurons; their heads see the registers that hold their anchors, and no others."""
-    count = 0 if neurons.embed.registers is None else len(neurons.embed.registers)
-    layers = [
-        replace(layer, grid=(count,), mask=None)
-        if isinstance(layer, Attention) and not _gathers(neurons, place)
-        else layer
-        for place, layer in enumerate(neurons.layers)
+def network_part(target: SeveralVariables, drafts: Sequence[Draft]) -> Part:
+    """The neurons; their heads see the registers that hold their anchors, and no others. Where there are several
+    tokens, the first attention gathers them."""
+    words = {"grid": drafts[0].shapes.get("registers", (0,))[:1], "mask": None}
+    gathers = (target.tokens or 1) > 1
+    own = [
+        replace(draft, fill=partial(_filled, draft, words))
+        if draft.kind is Attention and not (gathers and place == 1)
+        else draft
+        for place, draft in enumerate(drafts)
     ]
-    network = Network(layers, neurons.output, token_axis=neurons.token_axis)
-    return Part("neurons", network, tuple(range(target.input_shape[-1])), np.eye(target.columns))
+    return Part("neurons", own, tuple(range(target.input_shape[-1])), np.eye(target.columns))
 
 
-def _gathers(neurons: Network, place: int) -> bool:
-    """Where there are several tokens, the first attention gathers them."""
-    return place == 1 and (neurons.embed.tokens or 1) > 1
+def _filled(draft: Draft, words: Mapping[str, Any], **arrays: np.ndarray) -> dict[str, Any]:
+    return {**draft.fill(**arrays), **words}

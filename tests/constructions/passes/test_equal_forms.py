@@ -9,10 +9,10 @@ import pytest
 from flint import arb
 
 import anchorhead as ah
-from anchorhead.compiler.forms import Lowering
-from anchorhead.compiler.lower import lowered
-from anchorhead.compiler.quantities import Combination, Quantities
-from anchorhead.compiler.roots import ASINH
+from anchorhead.constructions.passes.forms.lowering import Lowering
+from anchorhead.constructions.passes.forms.quantities import Combination, Quantities
+from anchorhead.constructions.passes.forms.roots import ASINH
+from anchorhead.constructions.passes.simplify import lowered
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.expressions.simplify import simplified
@@ -125,7 +125,7 @@ def test_what_has_no_value_somewhere_is_refused_with_its_place():
 
 
 def test_more_neurons_than_can_be_built_are_refused(monkeypatch):
-    monkeypatch.setattr("anchorhead.compiler.layers.MAX_NEURONS", 10)
+    monkeypatch.setattr("anchorhead.constructions.passes.forms.layers.MAX_NEURONS", 10)
     ends = (0.0,) * 5, (1.0,) * 5
     assert lowered([[parse("exp(a*b)*c", NAMES)]], NAMES, ends)
     with pytest.raises(ah.AnchorheadError, match="takes more than 10 neurons"):

@@ -1,4 +1,4 @@
-"""How far every head may be off, so that the output is within the error asked for.
+"""Budget: how far every head may be off, so that the output is within the error asked for.
 
 If the heads of group g err by d_g, output o errs by at most sum_g S_og d_g, S_og being what the output feels of them:
 carried backwards through the layers, exactly through affine maps, by the largest slope on its range through a function.
@@ -12,12 +12,24 @@ what they leave goes to those that are chosen after them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from anchorhead.constructions.layouts.neurons import units
+from anchorhead.constructions.passes.estimate import anchors_for_a_digit
+from anchorhead.language.targets.mlp import Affine
+from anchorhead.proof.arithmetic.affine_forms import Sources
+from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.neurons import Layer
+
+TRIES = 12
+"""How often a network is built anew, of heads that may err by less, where a proof found too large an error."""
+SHARES = (0.5, 0.9, 0.1)
+"""Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
+do, less if the neurons cannot."""
 LEAST = 1 / 64
 """Of the error asked for: what heads that are still to be chosen share, where others took more than was theirs."""
 
@@ -97,3 +109,40 @@ class Budget:
             waiting = [(layer, group) not in self._errors for group in range(felt.shape[1])]
             total += (felt > 0) @ np.where(waiting, growth, 0.0)
         return total
+
+
+def budgets(
+    layers: Sequence[Layer],
+    felt: Sequence[Float[np.ndarray, "outputs shapes"]],
+    within: float,
+    at_hand: Callable[[ActivationHead, float], float | None],
+) -> Iterator[Budget]:
+    """What the heads may err by, from the most that can do to ever less of it.
+
+    Heads that are at hand are settled first: they often err by much less than their share, which the others get.
+
+    at_hand   of the outline of a head and its share of the error: what the head errs by, if it need not be solved for
+    """
+    growth = [np.array([anchors_for_a_digit(s.activation, s.low, s.high) for s in layer.shapes]) for layer in layers]
+    for factor in np.geomspace(0.98, 1e-6, TRIES):
+        budget = Budget(felt, growth, within * float(factor))
+        for number, layer in enumerate(layers):
+            for k, shape in enumerate(layer.shapes):
+                error = at_hand(shape, budget.share(number, k))
+                if error is not None:
+                    budget.settle(number, k, error)
+        yield budget
+
+
+def felt_by_outputs(
+    layers: Sequence[Layer], readout: Affine, sources: Sources
+) -> list[Float[np.ndarray, "outputs shapes"]]:
+    """For each layer and shape, by how much the outputs err at most if the shape errs by 1: see above."""
+    known = []
+    for layer in layers:
+        low, high, after = layer.exact(sources)
+        unit_in, unit_out = units(layer, low, high)
+        slope = np.array([shape.slope for shape in layer.shapes])[layer.which] * unit_out / unit_in
+        known.append(FeltLayer(layer.affine.weight, slope, unit_out, layer.which, len(layer.shapes)))
+        sources = after
+    return sensitivities(known, readout.weight)

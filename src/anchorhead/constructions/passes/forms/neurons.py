@@ -12,8 +12,8 @@ from math import ceil, frexp, ldexp, log2, sqrt
 
 from flint import arb
 
-from anchorhead.compiler.quantities import Combination, Quantities
-from anchorhead.compiler.roots import ASINH
+from anchorhead.constructions.passes.forms.quantities import Combination, Quantities
+from anchorhead.constructions.passes.forms.roots import ASINH
 from anchorhead.errors import NotDefined
 from anchorhead.language.analysis.ridges import X, split_constant
 from anchorhead.language.expressions import build

@@ -20,9 +20,18 @@ from functools import partial
 
 from flint import arb
 
-from anchorhead.compiler.neurons import EXP, LOG, RECIPROCAL, RELU, SQUARE, coarse, neuron, power_of_two
-from anchorhead.compiler.quantities import Combination, Quantities, total
-from anchorhead.compiler.roots import ASINH, quadratic_root
+from anchorhead.constructions.passes.forms.neurons import (
+    EXP,
+    LOG,
+    RECIPROCAL,
+    RELU,
+    SQUARE,
+    coarse,
+    neuron,
+    power_of_two,
+)
+from anchorhead.constructions.passes.forms.quantities import Combination, Quantities, total
+from anchorhead.constructions.passes.forms.roots import ASINH, quadratic_root
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.ridges import Ridge, X, ridge_of, structure
 from anchorhead.language.expressions import build

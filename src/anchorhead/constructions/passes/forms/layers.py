@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flint import arb
 
-from anchorhead.compiler.quantities import Combination, Quantities
+from anchorhead.constructions.passes.forms.quantities import Combination, Quantities
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.layered import MAX_NEURONS, Layered, Read
 from anchorhead.language.targets.mlp import Mlp

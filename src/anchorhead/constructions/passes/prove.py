@@ -1,0 +1,60 @@
+"""Prove: what a walk over the stored weights finds, stated as a certificate, with the derivation that it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.derivations import neuron_entries
+from anchorhead.constructions.layouts.draft import Draft
+from anchorhead.constructions.layouts.neurons import Laid
+from anchorhead.domain import Box
+from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.mlp import Affine, Mlp
+from anchorhead.lemmas.mlp_statement import mlp_statement
+from anchorhead.lemmas.output import OutputBound
+from anchorhead.network import Network
+from anchorhead.network.derivation import Derivation
+from anchorhead.network.direct import series_data
+from anchorhead.proof.heads.direct import evaluated_directly
+from anchorhead.proof.heads.neurons import Layer
+
+
+@dataclass(frozen=True, eq=False)
+class ProvenMlp:
+    """A network with its certificate, the drafts of its layers, the layers of neurons that it computes, and the
+    readout."""
+
+    network: Network
+    drafts: Sequence[Draft]
+    layers: Sequence[Layer]
+    readout: Affine
+
+
+def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest) -> Network:
+    layers = laid.layers
+    used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
+    direct = evaluated_directly(network, layers, on)
+    evaluations = ("plain",) if direct is None else ("plain", "direct")
+    statement = mlp_statement(bound, target, layers, laid.readout, evaluations)
+    data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
+    if direct is not None:
+        data["series"] = series_data(direct)
+    arrays: dict[str, np.ndarray] = {}
+    for number, shape in enumerate(used):
+        one, more = shape.record(number)
+        data["shapes"].append(one)
+        arrays |= more
+    for number, layer in enumerate(layers):
+        data["assigned"].append([used.index(shape) for shape in layer.shapes])
+        arrays[f"{number}.assigned"] = layer.which
+    return network.with_(
+        program=program_of(target, on),
+        derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers)),
+        certificate=statement.certificate(on, network.dtype, request.within),
+        outside=request.outside,
+    )
