@@ -19,6 +19,7 @@ from . import (
     test_direct_lemmas,
     test_equality,
     test_folder_layer,
+    test_forged_direct,
     test_gate,
     test_grid,
     test_grid_uniform,
@@ -39,8 +40,9 @@ from .test_tampered_files_are_refused import REFUSED
 from .test_tampering import NAMED
 
 ROOMS = (
-    test_claims, test_context, test_cover, test_direct_lemmas, test_equality, test_folder_layer, test_gate, test_grid,
-    test_grid_uniform, test_groups, test_kernel, test_lemmas_hold, test_made_by_hand, test_numbers, test_readings,
+    test_claims, test_context, test_cover, test_direct_lemmas, test_equality, test_folder_layer,
+    test_forged_direct, test_gate, test_grid, test_grid_uniform, test_groups, test_kernel, test_lemmas_hold,
+    test_made_by_hand, test_numbers, test_readings,
     test_self_key, test_terms_count, test_weighed, test_what_follows,
 )  # fmt: skip
 
