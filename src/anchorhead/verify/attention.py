@@ -65,11 +65,14 @@ def _skipped(context: Context, layer: Attention, forms: Forms) -> tuple[Forms, n
 
 
 def _require_logits(context: Context, layer: Attention, queries: Forms, keys: list[Forms]) -> None:
-    """No logit overflows: infinities would be no numbers in the means."""
+    """No logit overflows, nor does K^T q, by which q . K x may be computed as (K^T q) . x where K picks: infinities
+    would be no numbers in the means."""
     heads, size, _ = layer.query.shape
     asked = context.size(queries).max(axis=0).reshape(heads, size)
     for h in range(heads):
-        largest = float(asked[h] @ context.size(keys[min(h, len(keys) - 1)]).max(axis=0))
+        which = min(h, len(keys) - 1)
+        back = float((asked[h] @ np.abs(layer.key[which])).max())
+        largest = max(back, float(asked[h] @ context.size(keys[which]).max(axis=0)))
         require(largest < context.model.largest / 4, "a logit may overflow")
 
 
@@ -130,12 +133,15 @@ def _reads(
                 continue
             for c in range(own.shape[1]):
                 column, weight = own.features([c]), output[:, c]
-                if column.zero.all() or not weight.any():
+                shown = value.tokens(visible).features([c])
+                if shown.zero.all() or not weight.any():
                     continue
                 if not column.fixed.all():
                     reads[i].append(context.anything(weight, column, where))
                     continue
-                direct = _directly(context, one, value.tokens(visible).features([c]))
+                direct = _directly(context, one, shown)
+                if column.zero.all() and direct == (0.0, 0.0):
+                    continue
                 part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
                 hints = {} if bias is None else head_hints(context, i, one.t, weight, bias)
                 unit = Unit(one, (part,), hints, context.enough(weight))

@@ -5,24 +5,27 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
   constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
   keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
   series      a head on one number t that inputs move, whose keys and values are constants that no rounding has touched,
-              may be computed by a series that the file stores for keys that it has (`series`), as
-              fl(fl(scale q) + shift), or
-  folding     a map behind it takes q in its place, with weights fl(W scale) and a bias fl(b + W shift), where products
-              and sums are those of float64, the bias's of twice its precision;
-  groups      groups of a Softmax whose logits are the same, in one feature t each, may be heads of one base b, of which
-              an output takes c_o = V_om / b_m (in float64), V being the values that the map behind them gives its keys:
-              b is the row of V, of all outputs and groups, with the largest |number|, the first of equal ones, turned
-              so that its last value is no less than its first, keys sorted by slope, and m is where |b_m| is largest.
-              Not if some |V_ok - c_o b_k| > 8u |c_o b_k|.
+              may be computed by a series that the file stores for keys that it has (`series`), not all of slope 0, as
+              fl(fl(scale q) + shift), but for registers that are not put out: of theirs nothing is known but a mean;
+  folding     or the sum of its own layer takes q in its place, with weights fl(W scale) and a bias fl(b + W shift),
+              where products and sums are those of float64, the bias's of twice its precision: no later sum does, whose
+              rounding is bounded by the reads alone;
+  groups      groups of a Softmax whose logits are the same (0 and -0 are), in one feature t each, may be heads of one
+              base b, of which an output takes c_o = V_om / b_m (in float64), V being the values that the map behind
+              them gives its keys: b is the row of V, of all outputs and groups, with the largest |number|, the first of
+              equal ones, turned so that its last value is no less than its first, keys sorted by slope, and m is where
+              |b_m| is largest. Not if some |V_ok - c_o b_k| > 8u |c_o b_k|.
 
 anchorhead.network.direct is an instance. It goes through the layers with features that are an entry of one vector times
 a power of two, a constant that one exact product makes, or a sum; sums are rows of products of the stored weights, with
-constants in their bias; two maps become one where one of them picks entries, times powers of two, which rounds nothing.
+constants in their bias; two maps become one where one of them picks entries, times powers of two, which rounds nothing
+as long as the products are normal numbers of the dtype, and where it is not the sum behind heads that does; a skip with
+a bias is refused, being a sum of its own.
 An attention whose queries are constants copies the winner, all others being SILENT below it. One whose queries depend
 on the input in one entry t, its keys and values being constants, is a head on t, without the keys that are nowhere
 within reach: by a series, or as a softmax. Softmax groups of multiples of entries are heads of their bases, or they are
-refused. A map behind heads is folded, unless it is on each token, where reads are handed on. All else is refused, and
-runs plainly.
+refused. Where the layer of heads sums what they read, that is folded; else reads are handed on. All else is refused,
+and runs plainly.
 
 Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, and
 `forms.mapped`'s allowance for biases, the plain walk bounds every evaluation of the model.
@@ -109,7 +112,7 @@ class Directly:
         tables: dict[tuple, list[int]] = {}
         for g, one in enumerate(logits):
             if one is not None and one[0].any():
-                tables.setdefault((one[0].tobytes(), one[1].tobytes()), []).append(g)
+                tables.setdefault(tuple((array + 0.0).tobytes() for array in one[:2]), []).append(g)  # -0.0 is 0.0
         found: list[Weighed | None] = [None] * len(logits)
         for groups in tables.values():
             slopes, offsets, _ = logits[groups[0]]  # type: ignore[misc]

@@ -121,6 +121,7 @@ def _read(row: dict[str, Any], dtype: str) -> Series:
     numbers = [*held, *(c for _, c in powers), found.scale, found.shift, *(x for column in columns for x in column)]
     whole = list(dict.fromkeys(j for j, _ in powers)) == [j for j, _ in row["coefficients"]]
     require(bool(np.isfinite(numbers).all()) and len(keys) > 1, "a series of numbers that are none")
+    require(any(columns[0]), "a series of a head whose slopes are all 0")
     require(whole and all(2 <= j <= MAX_POWER for j, _ in powers), f"a series of powers beyond {MAX_POWER}")
     require(all(float(np.dtype(dtype).type(one)) == one for one in held), f"a series that is clipped beside {dtype}")
     return found

@@ -18,8 +18,17 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
+_CONSTANT, _NOTHING, _ZEROS, _FOLDED = (
+    f"forged_direct: what is accepted holds ({name})"
+    for name in ("series_of_a_constant", "series_of_nothing", "negative_zeros", "keys_folded_into_queries")
+)
+
 # fmt: off
 DIRECT = (
+    Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
+    Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
+    Mutation("direct.py", "Directly.weighed", "array + 0.0", "array", _ZEROS),
+    Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),
     Mutation("direct.py", "Directly.read", "+ 6 * self.model.unit * size", "",
              "direct_lemmas: folded sums err by no more (1)"),
     Mutation("direct.py", "Directly.read", "sum(one.magnitude(low, high, self.model))", "0.0",

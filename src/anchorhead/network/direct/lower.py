@@ -32,7 +32,7 @@ from anchorhead.network.direct.held import (
     image,
 )
 from anchorhead.network.direct.keys import SILENT, Keys
-from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined
+from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined, require_normal
 from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.steps import DirectModule, Outputs
 from anchorhead.network.direct.stored_series import Finder
@@ -59,7 +59,11 @@ def lower(
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
     _require_moved(lowering.steps, embed.tokens * embed.inputs)
-    steps = in_torch(joined(lowering.steps), dtype, device, series)
+    plans = joined(lowering.steps)
+    maps = [one for step in plans for one in ([step] if isinstance(step, AffinePlan) else [b for b, _ in step.groups])]
+    for numbers in (*(one.weight for one in maps), np.where(held.place >= 0, held.factor, 0.0)):
+        require_normal(numbers, dtype)
+    steps = in_torch(plans, dtype, device, series)
     return DirectModule(steps, Outputs(held.place, held.factor, lowering.width, dtype, device))
 
 
@@ -171,8 +175,6 @@ class _Lowering:
 
     def _linear(self, layer: Linear, after: Needed) -> None:
         if not layer.across:
-            if self.steps and isinstance(self.steps[-1], HeadsPlan):
-                self.steps[-1] = replace(self.steps[-1], folds=False)
             weight = _dense(layer)
             self._settle({kind: image(weight, layer.bias, self.tokens[kind], mask) for kind, mask in after.items()})
             return
@@ -221,6 +223,8 @@ class _Lowering:
         asking = askers(layer, after)
         if layer.mask not in (None, "causal") or (layer.grid is not None and len(layer.grid) > 1):
             raise Refused("a mask or a grid of several axes")
+        if layer.skip is not None and layer.skip.bias is not None:
+            raise Refused("a skip that is a sum of its own")
         if len(asking) != 1:
             raise Refused(f"tokens of {len(asking)} kinds ask")
         kind = asking[0]
@@ -235,10 +239,14 @@ class _Lowering:
         if len(entries) > 1:
             raise Refused("more than one entry of the queries depends on the input")
         if len(entries):
+            if kind == "register" and self.output != "register":
+                raise Refused("heads of registers, of which certificates know only between what they lie")
             reads = self._neurons(layer, queries, int(entries[0]), visible, after[kind])
         else:
             reads = self._copies(layer, queries.held.factor.reshape(own.tokens, heads, size), visible)
         self._settle(self._handed_on(layer, kind, reads, after, bool(len(entries))))
+        if isinstance(self.steps[-1] if self.steps else None, HeadsPlan):  # it sums nothing of what its heads read
+            self.steps[-1] = replace(self.steps[-1], folds=False)
 
     def _handed_on(
         self, layer: Attention, kind: Kind, reads: Held, after: Needed, anew: bool
@@ -246,9 +254,7 @@ class _Lowering:
         """The outputs of all kinds, from what is read at one of them and what the skip keeps."""
         outputs = layer.outputs
         skip = np.zeros((outputs, layer.width)) if layer.skip is None else _dense(layer.skip)
-        bias = np.zeros(outputs)
-        for one in (layer.bias, None if layer.skip is None else layer.skip.bias):
-            bias = bias if one is None else bias + one
+        bias = np.zeros(outputs) if layer.bias is None else layer.bias
         out = np.moveaxis(layer.output, 0, 1).reshape(outputs, -1)
         found: dict[Kind, Image | Held] = {}
         for one, mask in after.items():

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
-from anchorhead.network.direct.held import power_of_two
+from anchorhead.network.direct.held import Refused, power_of_two
 from anchorhead.network.direct.saturated import Saturated
 from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
 
@@ -37,8 +37,9 @@ class AffinePlan:
 class HeadsPlan:
     """Groups of entries: the map to their queries, and the keys that they meet, one value each.
 
-    folds   whether a map behind them sums what heads read: its rounding is then bounded by what heads may read at most,
-            and it can take scale q + shift in place of the reads, which may be much smaller than scale q and shift
+    folds   whether the map behind them is the sum of their own layer: its rounding is then bounded by what heads may
+            read at most, and it can take scale q + shift in place of the reads, which may be much smaller than scale q
+            and shift; the rounding of sums of later layers is bounded by the reads
     weighed whether they are groups of a Softmax, whose error is held against what is granted them (`weighed`)
     """
 
@@ -51,12 +52,13 @@ Plan = AffinePlan | HeadsPlan
 
 
 def joined(steps: Sequence[Plan]) -> list[Plan]:
-    """The steps, with maps in one where that rounds nothing anew."""
+    """The steps, with maps in one where that rounds nothing anew; what a map behind heads sums, no other map sums in
+    its place: it would take q where the reads are that its rounding is bounded by."""
     found: list[Plan] = []
     for step in steps:
-        first = found[-1] if found else None
+        first, behind = (found[-1] if found else None), len(found) > 1 and isinstance(found[-2], HeadsPlan)
         if isinstance(first, AffinePlan):
-            if isinstance(step, AffinePlan) and (first.picks or step.picks):
+            if isinstance(step, AffinePlan) and ((first.picks and not behind) or step.picks):
                 found[-1] = step.after(first)
                 continue
             if not isinstance(step, AffinePlan) and (first.picks or all(before.picks for before, _ in step.groups)):
@@ -64,6 +66,13 @@ def joined(steps: Sequence[Plan]) -> list[Plan]:
                 continue
         found.append(step)
     return found
+
+
+def require_normal(factors: np.ndarray, dtype: str) -> None:
+    """Refuses factors that the dtype has no normal numbers for: products of powers of two may leave its range."""
+    sizes, limits = np.abs(factors[factors != 0]), np.finfo(dtype)
+    if not ((sizes >= float(limits.tiny)) & (sizes <= float(limits.max))).all():
+        raise Refused(f"a factor that is no normal number of {dtype}")
 
 
 def in_torch(

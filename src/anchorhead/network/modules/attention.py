@@ -79,8 +79,14 @@ class AttentionModule(nn.Module):
 
     @property
     def _folds(self) -> bool:
-        """Whether only states ask, every token is seen, and keys and values are the same exact picks for all heads."""
-        exact = all(one is not None and one.exact for one in map(self.shortcuts.get, ("key", "value")))
+        """Whether only states ask, every token is seen, and keys and values are the same exact picks for all heads.
+
+        Of keys by factors of at least 1, of values by 1: queries and means times these lose nothing to underflow.
+        """
+        key, value = self.shortcuts.get("key"), self.shortcuts.get("value")
+        exact = (
+            key is not None and key.exact and key.grows and value is not None and value.exact and value.scale is None
+        )
         shared = len(self.key) == len(self.value) == 1
         return exact and shared and self.asking == ("state",) and self.mask is None and self.grid is None
 

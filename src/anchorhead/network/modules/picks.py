@@ -18,12 +18,14 @@ class Picks:
     """y_i = scale_i x_place(i), what a matrix with at most one entry in each row does to features.
 
     exact     every scale is 0 or a power of two and no feature is picked twice: products with it round nothing
+    grows     every scale is 0 or at least 1 in size
     changed   where few features do not stay as they are: those, and then what becomes of each of them
     """
 
     place: Place
     scale: Tensor | None
     exact: bool
+    grows: bool
     changed: tuple[Tensor, Tensor, Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -55,10 +57,11 @@ def picks(weight: Tensor) -> Picks | None:
     mantissa = torch.frexp(scale.abs())[0]
     distinct = len(torch.unique(index)) == len(index)
     exact = distinct and bool(((mantissa == 0.5) | (scale == 0)).all())
+    grows = bool(((scale.abs() >= 1) | (scale == 0)).all())
     first, count = int(index[0]), len(index)
     in_a_row = bool((index == torch.arange(first, first + count, device=index.device)).all())
     place = slice(first, first + count) if in_a_row else index
-    return Picks(place, None if bool((scale == 1).all()) else scale, exact, _changed(weight, index, scale))
+    return Picks(place, None if bool((scale == 1).all()) else scale, exact, grows, _changed(weight, index, scale))
 
 
 def _changed(weight: Tensor, index: Tensor, scale: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:

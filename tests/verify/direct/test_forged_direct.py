@@ -1,0 +1,217 @@
+"""Networks made by hand that the evaluation "direct" computes otherwise than they are stated: none is verified, or
+none runs in that way."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anchorhead.domain import Box
+from anchorhead.language.program import Program, Writer
+from anchorhead.language.steps import Affine, Term
+from anchorhead.network import Attention, Embed, Linear, Network, Softmax
+from anchorhead.network.derivation import Derivation
+from anchorhead.proof.statement import Statement
+from anchorhead.verify import verify
+
+NOWHERE: dict[str, Any] = {"origin": 0.0, "low": None, "high": None, "coefficients": [], "scale": 1.0, "shift": 0.0}
+
+
+def series(keys: list[tuple[float, float, float]], **more: Any) -> dict[str, Any]:
+    """A series of a head whose keys are these triples of a slope, an offset and a value, sorted."""
+    slopes, offsets, values = (list(column) for column in zip(*keys, strict=True))
+    return {"slopes": slopes, "offsets": offsets, "values": values, "reach": 1e30, "error": 0.0, **NOWHERE, **more}
+
+
+@dataclass(frozen=True, eq=False)
+class Forged:
+    """A network that is said to give weight . x + constant within a bound, and the series that it stores."""
+
+    network: Network
+    bound: float
+    weight: np.ndarray
+    constant: float = 0.0
+    high: Any = 1.0
+    low: Any = -1.0
+    stored: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def box(self) -> Box:
+        return Box.of((self.low, self.high)).broadcast_to((self.network.embed.tokens or 1, self.inputs))
+
+    @property
+    def inputs(self) -> int:
+        return self.network.embed.weight.shape[-1]
+
+    def made(self) -> Network:
+        statement = Statement(self.bound, (), "by hand", "a map", evaluations=("plain", "direct"))
+        return self.network.with_(
+            program=self._program(),
+            derivation=Derivation("by hand", {"series": self.stored}),
+            certificate=statement.certificate(self.box, self.network.dtype),
+        )
+
+    def _program(self) -> Program:
+        writer, tokens = Writer(), self.network.embed.tokens or 1
+        x = writer.input([f"x{n}" for n in range(self.inputs)], self.box.low, self.box.high, tokens=tokens)
+        weight = self.weight if tokens == 1 else self.weight.reshape(1, 1, tokens, self.inputs)
+        return writer.program(writer.add(Affine((Term(x, weight),), np.full((1, 1), self.constant)), "map"))
+
+    def error(self) -> float:
+        """The largest that is found."""
+        tokens, rng = self.network.embed.tokens or 1, np.random.default_rng(1)
+        x = self.box.low + (self.box.high - self.box.low) * rng.random((200, tokens, self.inputs))
+        x = np.concatenate([self.box.low[None], self.box.high[None], x]).astype(self.network.dtype)
+        meant = np.einsum("ntf,tf->n", x.astype(float), self.weight.reshape(tokens, -1)) + self.constant
+        found = self.made()(x, outside="ignore").astype(float).reshape(len(x))
+        return float(np.where(np.isnan(found), np.inf, np.abs(found - meant)).max())
+
+
+def anchors(keys: list[tuple[float, float]], width: int = 4) -> np.ndarray:
+    """Registers that hold a slope and a value, behind features 0 and 1 of inputs."""
+    found = np.zeros((len(keys), width), np.float32)
+    found[:, 2:4] = keys
+    return found
+
+
+def head(read: float = 1.0, outputs: int = 1, **more: Any) -> Attention:
+    """One on feature 0, over registers as `anchors` makes them."""
+    query, key, value = (np.zeros((1, 1, 4), np.float32) for _ in range(3))
+    query[0, 0, 0], key[0, 0, 2], value[0, 0, 3] = 1.0, 1.0, 1.0
+    return Attention(query, key, value, np.full((1, outputs, 1), read, np.float32), **more)
+
+
+def embed(registers: np.ndarray) -> Embed:
+    return Embed(np.eye(registers.shape[1], 1, dtype=np.float32), np.zeros(registers.shape[1], np.float32), tokens=1,
+                 registers=registers)  # fmt: skip
+
+
+def series_of_a_constant() -> Forged:
+    """All slopes are 0: a constant softmax, but a query that varies, and so a head that runs by its series."""
+    keys = [(0.0, -1.0), (0.0, 1.0)]
+    net = Network([embed(anchors(keys)), head(grid=(2,))])
+    return Forged(net, 1e-3, np.zeros((1, 1)), stored=[series([(0, 0, -1), (0, 0, 1)], shift=1000.0)])
+
+
+def series_of_nothing() -> Forged:
+    """Of three keys the two that are heard hold 0; the third would be heard for other t."""
+    keys = [(-2000.0, 1.0), (2000.0, 0.0), (2001.0, 0.0)]
+    net = Network([embed(anchors(keys)), head(grid=(3,))])
+    stored = series([(-2000, 0, 1), (2000, 0, 0), (2001, 0, 0)], shift=1000.0)
+    return Forged(net, 1e-3, np.zeros((1, 1)), low=1.0, high=2.0, stored=[stored])
+
+
+def series_that_registers_ask() -> Forged:
+    """A register reads the input, asks with it, and the input reads the register."""
+    # 0: x, 1: is an input, 2: slope, 3: value, 4: is the first register, 5: x, as read, 6: is a register, 7: its read
+    width = 9
+    registers = np.zeros((3, width), np.float32)
+    registers[0, 4], registers[:, 6] = 1.0, 1.0
+    registers[1:, 2], registers[1:, 3] = (-1.0, 1.0), (-1.0, 1.0)
+    start = np.zeros(width, np.float32)
+    start[1] = 1.0
+    first = Embed(np.eye(width, 1, dtype=np.float32), start, tokens=1, registers=registers)
+
+    def layer(query: tuple[int, float], key: int, value: int, output: int, **more: Any) -> Attention:
+        q, k, v = (np.zeros((1, 1, width), np.float32) for _ in range(3))
+        o = np.zeros((1, width, 1), np.float32)
+        q[0, 0, query[0]], k[0, 0, key], v[0, 0, value], o[0, output, 0] = query[1], 1.0, 1.0, 1.0
+        return Attention(q, k, v, o, skip=Linear(np.eye(width, dtype=np.float32)), **more)
+
+    copy = layer((6, 4000.0), 1, 0, 5)
+    asks = layer((5, 1.0), 2, 3, 7, grid=(3,))
+    give = layer((1, 4000.0), 4, 7, 8, grid=(3,))
+    last = np.zeros((1, width), np.float32)
+    last[0, 8] = 1.0
+    net = Network([first, copy, asks, give, Linear(last)])
+    stored = series([(-1, 0, -1), (0, 0, 0), (1, 0, 1)], shift=1000.0)
+    return Forged(net, 3.0, np.zeros((1, 1)), stored=[stored])
+
+
+def factors_beyond_the_dtype() -> Forged:
+    """2^100 times 2^100 is no number of float32."""
+    maps = [Linear(np.full((1, 1), 2.0**100, np.float32))]
+    first = Embed(np.full((1, 1), 2.0**100, np.float32), np.zeros(1, np.float32), tokens=1)
+    return Forged(Network([first, *maps]), 2.0**110, np.full((1, 1), 2.0**200), low=0.0, high=2.0**-80)
+
+
+def factors_below_the_dtype() -> Forged:
+    """3 times 2^-100 times 2^-100 is 0 in float32, but of an input of 2^120 something is left."""
+    first = Embed(np.full((1, 1), 2.0**-100, np.float32), np.zeros(1, np.float32), tokens=1)
+    maps = [Linear(np.full((1, 1), one, np.float32)) for one in (2.0**-100, 3.0, 2.0**120)]
+    return Forged(Network([first, *maps]), 1000.0, np.full((1, 1), 3 * 2.0**-80), low=0.0, high=2.0**110)
+
+
+def negative_zeros() -> Forged:
+    """Groups whose logits differ in the sign of a 0 have one base, and its series."""
+    first = Embed(np.eye(2, dtype=np.float32), np.zeros(2, np.float32), tokens=1)
+    logits, step = np.zeros((6, 2), np.float32), np.float32(1e-3)
+    logits[:3, 0], logits[3:, 1] = (-step, 0.0, step), (-step, -0.0, step)
+    values = np.array([[-1000.0, 0.0, 1000.0, -500.0, 0.0, 500.0]], np.float32)
+    net = Network([first, Linear(logits), Softmax((3, 3)), Linear(values)])
+    stored = series([(-float(step), 0, -1000), (0, 0, 0), (float(step), 0, 1000)], low=-2.0, high=2.0, scale=2 / 3)
+    ends = np.array([1.0, 100.0])
+    return Forged(net, 2.0, np.array([[2 / 3, 1 / 3]]), low=-ends, high=ends, stored=[stored])
+
+
+def sums_of_what_is_folded() -> Forged:
+    """1024 tokens read x, each by a series whose q is 1000 times as large; a map across tokens takes q in the place of
+    the reads, and the sums of many q round by more."""
+    tokens, step = 1024, float(np.float32(1e-3))
+    start = Embed(np.ones((1, 1), np.float32), np.zeros(1, np.float32), tokens=tokens)
+    spread, bias = np.zeros((tokens, 5, tokens, 1), np.float32), np.zeros((tokens, 5), np.float32)
+    spread[np.arange(tokens), 0, np.arange(tokens)] = 1.0
+    bias[:, 1], bias[2:, 4] = 1.0, -4000.0
+    bias[:2, 2], bias[:2, 3] = (-step, step), (-1000.0, 1000.0)
+    query, key, value = (np.zeros((1, size, 5), np.float32) for size in (2, 2, 1))
+    query[0, [0, 1], [0, 1]], key[0, [0, 1], [2, 4]], value[0, 0, 3] = 1.0, 1.0, 1.0
+    reads = Attention(query, key, value, np.ones((1, 1, 1), np.float32))
+    net = Network([start, Linear(spread, bias), reads, Linear(np.ones((1, 1, tokens, 1), np.float32))])
+    stored = series([(-step, 0, -1000), (step, 0, 1000)], origin=-1000.0, shift=-1000.0)
+    return Forged(net, 1.0, np.ones((1, tokens)), stored=[stored], low=0.0, high=0.06)
+
+
+def skips_with_sums_of_their_own() -> Forged:
+    """A skip with a bias is a sum of its own, of small numbers, to which a large one is added."""
+    inputs = 1001
+    start = Embed(np.eye(inputs, dtype=np.float32), np.zeros(inputs, np.float32), tokens=1)
+    value, weight = np.eye(1, inputs, dtype=np.float32)[None], np.ones((1, inputs), np.float32)
+    weight[0, 0] = 0.0
+    skip = Linear(weight, np.zeros(1, np.float32))
+    copy = Attention(np.zeros_like(value), np.zeros_like(value), value, np.ones((1, 1, 1), np.float32), skip=skip)
+    ends = np.full((2, inputs), 0.03)
+    ends[0, 0], ends[1, 0], ends[0, 1:] = 2.0**20, 2.0**20 + 1, 0.0
+    return Forged(Network([start, copy]), 1.0, np.ones((1, inputs)), low=ends[0], high=ends[1])
+
+
+def keys_folded_into_queries() -> Forged:
+    """States that ask alone are spared the keys of others: K^T q may overflow where K x and q . K x do not."""
+    start = Embed(np.eye(3, 1, dtype=np.float32), np.eye(3, dtype=np.float32)[1], tokens=1,
+                  states=np.eye(3, dtype=np.float32)[2:])  # fmt: skip
+    query, key, value = (np.zeros((1, 1, 3), np.float32) for _ in range(3))
+    query[0, 0, 2], key[0, 0, 0], value[0, 0, 1] = 2.0**60, 2.0**100, 1.0
+    net = Network([start, Attention(query, key, value, np.ones((1, 1, 1), np.float32))], output="state")
+    return Forged(net, 0.75, np.zeros((1, 1)), constant=0.5, low=2.0**-81, high=2.0**-80)
+
+
+FORGED: tuple[Callable[[], Forged], ...] = (
+    series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
+    factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
+    skips_with_sums_of_their_own, keys_folded_into_queries,
+)  # fmt: skip
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("name", [forged.__name__ for forged in FORGED])
+def test_what_is_accepted_holds(name: str) -> None:
+    case = next(one for one in FORGED if one.__name__ == name)()
+    with tempfile.TemporaryDirectory() as folder:
+        case.made().save(Path(folder) / "network.safetensors")
+        found = verify(Path(folder) / "network.safetensors")
+    assert not found.verified or case.error() <= case.bound
