@@ -13,7 +13,7 @@ from flint import arb
 
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.network.direct.saturated import Saturated
+from anchorhead.network.direct import Series as Runs
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.series import Series, _read
@@ -50,7 +50,7 @@ HEADS: dict[str, tuple[Keys, str, float, float]] = {
 }
 
 
-def as_read(series: Saturated, dtype: str) -> Series:
+def as_read(series: Runs, dtype: str) -> Series:
     """A series as the verifier reads it."""
     row = {name: None if one in (math.inf, -math.inf) else one for name, one in asdict(series).items()}
     return _read(row, dtype)
@@ -63,7 +63,7 @@ def stored(keys: Keys, dtype: str) -> list[Series]:
 
 
 @cache
-def both(name: str) -> tuple[Series, Saturated]:
+def both(name: str) -> tuple[Series, Runs]:
     """The series as the verifier and as the library have it."""
     keys, dtype, *_ = HEADS[name]
     theirs = saturated(*keys, dtype)
@@ -136,7 +136,7 @@ def _roundings(unit: float) -> Iterator[Round]:
         yield lambda x: x * (1 + arb(float(rng.choice([-unit, unit]))))
 
 
-def _evaluated(found: Saturated, t: arb, rounds: Round, low: arb, high: arb) -> arb:
+def _evaluated(found: Runs, t: arb, rounds: Round, low: arb, high: arb) -> arb:
     """The steps that `series` names, each rounded; t is clipped between low and high."""
     if t < low:
         t = low
@@ -145,7 +145,7 @@ def _evaluated(found: Saturated, t: arb, rounds: Round, low: arb, high: arb) -> 
     return _polynomial(found, rounds(t - arb(found.origin)), rounds)
 
 
-def _polynomial(found: Saturated, s: arb, rounds: Round) -> arb:
+def _polynomial(found: Runs, s: arb, rounds: Round) -> arb:
     total = s
     for power, coefficient in found.coefficients:
         term = s
