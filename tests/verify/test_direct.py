@@ -15,10 +15,10 @@ import anchorhead.verify.direct as direct
 from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls
 from anchorhead.network import Network
-from anchorhead.network.direct.lower import _Lowering
-from anchorhead.network.direct.plans import HeadsPlan, joined
 from anchorhead.network.direct import Series as Runs
 from anchorhead.network.direct import saturated
+from anchorhead.network.direct.lower import _Lowering
+from anchorhead.network.direct.plans import HeadsPlan, joined
 from anchorhead.network.direct.stored_series import stored_series
 from anchorhead.verify.balls import precision
 from anchorhead.verify.series import Series, that_may_run

@@ -174,8 +174,8 @@ def _certified(
 def _directly(
     network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest
 ) -> tuple[DirectModule | None, OutputBound]:
-    """The direct evaluation that the bound covers, and that bound; with series of smooth heads where these raise it by
-    hardly anything."""
+    """The direct evaluation that a bound covers, and that bound: of layers that allow for series of smooth heads, where
+    these raise it by hardly anything."""
     found = smoothed(network, laid.layers, on)
     if found is not None:
         allowing, series = found
@@ -183,7 +183,7 @@ def _directly(
         again = None if direct is None else prove_mlp(network, target, allowing, laid.readout, on)
         most = (1 + SHARE) * bound.total if request.within is None else request.within
         if again is not None and again.total <= min(most, (1 + SHARE) * bound.total):
-            return direct, again if again.total > bound.total else bound
+            return direct, again
     return evaluated_directly(network, laid.layers, on), bound
 
 

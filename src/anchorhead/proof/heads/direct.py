@@ -39,12 +39,14 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.smooth import smooth
+from anchorhead.proof.heads.smooth import magnitude, smooth
 
 SHARE = 0.002
 """Of what a head errs by: so much more it may as a series."""
 WIDER = 0.02
 """Of the interval that neurons need: so much more of it series are for."""
+ROOM = 0.9
+"""Of what is allowed: what series may err by, for all else."""
 FEW = 24
 """Keys of heads for which series are looked for."""
 Anchors = tuple[tuple[float, ...], ...]
@@ -71,14 +73,13 @@ def evaluated_directly(
         return module
     heads = [group.head for step in neurons for group in step.groups]
     used = {head.found for head in heads if isinstance(head, SeriesHead)}
-    terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
-    grow = float(arithmetic_of(network.dtype).gamma(terms))
+    grow = _grow(network, layers)
     shapes = {id(shape): shape for layer in layers for shape in layer.shapes}.values()
     counted: set[Series] = set()
     for shape in shapes:
         series = [find(*_keys(part), network.dtype) for part in shape.parts]
         found = [one for one in series if one is not None]
-        if len(found) not in (0, len(series)) or not granted(shape, found, grow):
+        if len(found) not in (0, len(series)) or not granted(shape, found, grow, network.dtype):
             return None
         counted |= set(found)
     return module if used <= counted else None
@@ -104,7 +105,11 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
             low, high, most = (end(one) for end, one in zip((min, max, min), zip(*rows, strict=True), strict=True))
             series = smooth(keys, low, high, most, network.dtype)
             found |= {} if series is None else {anchors: series}
-    allowing = [replace(layer, shapes=tuple(_allowing(shape, found) for shape in layer.shapes)) for layer in narrow]
+    grow = _grow(network, layers)
+    allowing = [
+        replace(layer, shapes=tuple(_allowing(shape, found, grow, network.dtype) for shape in layer.shapes))
+        for layer in narrow
+    ]
     return (allowing, found) if found else None
 
 
@@ -119,15 +124,23 @@ def _narrowed(layer: Layer, number: int, low: np.ndarray, high: np.ndarray) -> A
 
 
 def allowed(shape: ActivationHead) -> float:
-    """What the series of each of its parts may err by."""
-    return (shape.rounding + SHARE * shape.exact) / (shape.out_scale * len(shape.parts)) * 0.99
+    """What the series of each of its parts may err by, with room for longer sums."""
+    return ROOM * (shape.rounding + SHARE * shape.exact) / (shape.out_scale * len(shape.parts))
 
 
-def _allowing(shape: ActivationHead, found: Mapping[Anchors, Series]) -> ActivationHead:
-    """The shape with the rounding of its series, where that is larger; it is granted 1% for sums of reads."""
+def _allowing(shape: ActivationHead, found: Mapping[Anchors, Series], grow: float, dtype: str) -> ActivationHead:
+    """The shape with the rounding of its series, where that is larger."""
     series = [found.get(_named(_keys(part))) for part in shape.parts]
-    errors = sum(0.0 if one is None else one.error for one in series)
-    return replace(shape, rounding=max(shape.rounding, errors * shape.out_scale / 0.99))
+    if None in series:
+        return shape
+    needed = _needed(shape, [one for one in series if one is not None], grow, dtype)
+    return replace(shape, rounding=max(shape.rounding, needed * (1 + 1e-6)))
+
+
+def _grow(network: Network, layers: Sequence[Layer]) -> float:
+    """The relative error of the longest sum of reads."""
+    terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
+    return float(arithmetic_of(network.dtype).gamma(terms))
 
 
 def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -140,17 +153,19 @@ def _named(keys: Sequence[np.ndarray]) -> Anchors:
     return tuple(tuple(np.asarray(one, np.float64).tolist()) for one in keys)
 
 
-def granted(shape: ActivationHead, series: Sequence[Series], grow: float) -> bool:
+def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads for rounding."""
+    covered = all(one.below or one.covers(*shape.queries) for one in series)  # quotients are made for these queries
+    return covered and _needed(shape, series, grow, dtype) <= shape.rounding * (1 - 1e-9)
+
+
+def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> float:
+    """What a shape's series err by, and sums of them by more than those of what heads read."""
     if not series:
-        return True
-    low, high = shape.queries
-    if not all(one.below or one.covers(low, high) for one in series):  # quotients are made for these queries
-        return False
+        return 0.0
     most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
     reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
-    beyond = sum(
-        2 * abs(one.shift) + one.error if one.below else max(0.0, one.magnitude(low, high) - r)
-        for one, r in zip(series, reach, strict=True)
-    )
-    return (sum(one.error for one in series) + grow * beyond) * shape.out_scale <= shape.rounding * (1 - 1e-9)
+    low, high = shape.queries
+    sizes = [magnitude(one, low, high, dtype) if one.below else one.magnitude(low, high) for one in series]
+    beyond = sum(max(0.0, size - r) for size, r in zip(sizes, reach, strict=True))
+    return (sum(one.error for one in series) + grow * beyond) * shape.out_scale

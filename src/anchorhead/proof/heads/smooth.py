@@ -72,6 +72,11 @@ def smooth(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> S
     return None
 
 
+def magnitude(found: Series, low: float, high: float, dtype: str) -> float:
+    """A bound on |scale q| + |shift|, as computed for t in [low, high]."""
+    return _rounding(found, low, high, dtype)[1]
+
+
 @dataclass(frozen=True, eq=False)
 class _Head:
     keys: Keys
