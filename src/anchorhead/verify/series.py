@@ -1,19 +1,27 @@
-"""Series: polynomials that the evaluation "direct" computes in the place of heads, and how far they are off.
+"""Series: quotients of polynomials that the evaluation "direct" computes in the place of heads; how far they are off.
 
 A file stores them, each with the keys of the head that it stands for (slopes, offsets and values, three lists of one
-length), an origin o, ends where t is clipped (None: nowhere), pairs (j, c_j) with powers j >= 2, a scale and a shift:
+length), an origin o, ends where t is clipped (None: nowhere), pairs (j, c_j) with powers j >= 2, pairs (j, d_j) with
+powers j >= 1, none in files of before, a scale and a shift:
 
-    q = s + sum_j c_j s^j,   s = clip(t, low, high) - o,      r(t) = sum_k v_k softmax_k(a_k t + g_k) = scale q + shift,
+    q = N / D,   N = s + sum_j c_j s^j,   D = 1 + sum_j d_j s^j,   s = clip(t, low, high) - o,
+    r(t) = sum_k v_k softmax_k(a_k t + g_k) = scale q + shift,
 
 the latter nearly. Whatever has all of these keys may be computed by it. q is computed in the dtype, of which o and the
-ends are numbers, c_j rounded to it.
+ends are numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products.
 
 Lemma. |scale q + shift - r(t)| <= error for every t of [low, high], t a number of the dtype.
 
 Proof. In exact arithmetic scale q + shift is a function of t, from which the softmax differs by what the lemma of
-scalar heads says of exact arithmetic. Rounding: s^j has j roundings from s and j - 1 products; c_j two and its product
-one; every sum adds one to all: gamma_(m_j), m_j = 2j + 2 + n, of |c_j| |s|^j, n the number of powers, and m_1 = 1 + n.
-Of what underflows, tiny, there are less than 40.
+scalar heads says of exact arithmetic. Rounding: of c_j s^j, s has j roundings, products j, and c_j one, or two if it is
+multiplied first; where n + 1 terms are summed, it is part of min(n, j + 1) sums. So that is gamma_(m_j) of |c_j| |s|^j,
+m_j = 2j + 2 + min(n, j + 1), less 2 for the first terms, s and 1. Of what underflows, tiny, there are less than 8 for
+each of `top` + 2 powers, multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the sums,
+
+    |N~ / D~ - N / D| = |(N~ - N) - q (D~ - D)| / D~ <= (e_N + |q| e_D) / (D - e_D),
+
+and the quotient is rounded once. All of this is bounded on PIECES of the interval of s: |s| by its ends, and a
+polynomial from its value at the middle, from which it is no further than half a piece times the largest slope.
 """
 
 from __future__ import annotations
@@ -28,11 +36,11 @@ from anchorhead.verify.errors import Unreadable, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import EXACT
 from anchorhead.verify.programs.expressions import Expression
-from anchorhead.verify.rounding import SLACK, Arithmetic
+from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.part import Part
 
-MAX_SERIES, MAX_POWER = 1000, 8
+MAX_SERIES, MAX_POWER, PIECES = 1000, 48, 512
 ENOUGH = 0.01
 """Of its rounding: what a series may be off in exact arithmetic for nobody to look closer."""
 Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -48,34 +56,54 @@ class Series:
     low: float | None
     high: float | None
     powers: tuple[tuple[int, float], ...]
+    below: tuple[tuple[int, float], ...]
     scale: float
     shift: float
 
     def magnitude(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
         """Bounds on |scale q|, as computed, and |shift|, for t between low and high; refused where something on the way
         may overflow."""
-        s = self._furthest(low, high)
-        q = s + sum(abs(c) * s**j for j, c in self.powers)
-        most = max([q, *(s**j for j, _ in self.powers), *(abs(c) for _, c in self.powers)])
-        require(most < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
-        return abs(self.scale) * (q * (1 + 64 * model.unit) + 2 * model.tiny) * SLACK, abs(self.shift)
+        return abs(self.scale) * self._computed(low, high, model)[0] * SLACK, abs(self.shift)
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:
         """The lemma's, for a head of these keys."""
-        s, n = self._furthest(low, high), len(self.powers)
-        rounded = model.gamma(1 + n) * s + sum(model.gamma(2 * j + 2 + n) * abs(c) * s**j for j, c in self.powers)
-        rounded += 40 * model.tiny * (1 + sum(abs(c) for _, c in self.powers)) * (1 + s) ** MAX_POWER
-        rounded *= abs(self.scale) * SLACK
+        rounded = abs(self.scale) * self._computed(low, high, model)[1] * SLACK
         nothing = np.zeros(len(keys[0]))
         part = Part(*keys, nothing, nothing, nothing, nothing, nothing, nothing, EXACT, whole=True)
         claim = Claim(self._function(), 1.0, 0.0, 1.0, 0.0)
         found = prove([part], claim, [(low, high)], EXACT, ENOUGH * rounded)
         return (found.approximation + rounded) * SLACK
 
-    def _furthest(self, low: float, high: float) -> float:
-        """The largest |t - o| of a t that is clipped."""
+    def _computed(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
+        """Bounds on |q| as computed, and on how far it is off, for t between low and high."""
         ends = (-np.inf if self.low is None else self.low, np.inf if self.high is None else self.high)
-        return max(abs(min(max(t, ends[0]), ends[1]) - self.origin) for t in (low, high)) * SLACK
+        edges = np.linspace(*(min(max(t, ends[0]), ends[1]) - self.origin for t in (low, high)), PIECES + 1)
+        far = np.maximum(np.abs(edges[1:]), np.abs(edges[:-1])) * SLACK
+        middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2 + 8 * OWN_UNIT * far
+
+        def bounds(*powers: tuple[int, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """Of a polynomial, whose first coefficient is 1: between what it lies, and how far it is off."""
+            n, top, total = len(powers) - 1, max(j for j, _ in powers), sum(abs(c) for _, c in powers)
+            sizes = [abs(c) * far**j for j, c in powers]
+            require(max(*sum(sizes), *far**top, total) < model.largest / 4, overflow)
+            off = sum(model.gamma(2 * j + min(n, j + 1) + 2 * bool(k)) * sizes[k] for k, (j, _) in enumerate(powers))
+            off = off + 8 * (top + 2) * model.tiny * (1 + far) ** top * (1 + total)
+            value = sum(c * middle**j for j, c in powers)
+            slope = sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)
+            wide = half * slope + 8 * (top + 2) * OWN_UNIT * sum(sizes)
+            return value - wide, value + wide, off * SLACK
+
+        overflow = f"direct: a series may overflow in {model.dtype}"
+        left, right, wrong = bounds((1, 1.0), *self.powers)
+        least, _, other = bounds((0, 1.0), *self.below)
+        kept = (least - other) / SLACK
+        require(bool((kept > 0).all()), "direct: a series whose denominator may be 0")
+        q = np.maximum(np.abs(left), np.abs(right)) / kept
+        off = (wrong + q * other) / kept
+        off = off + bool(self.below) * (model.unit * (q + off) + model.tiny)
+        most, error = (float(one.max()) * SLACK for one in (q + off, off))
+        require(most < model.largest / 4, overflow)
+        return most, error
 
     def _function(self) -> Expression:
         """scale q + shift, of x."""
@@ -95,8 +123,11 @@ class Series:
         for op, end in (("max", self.low), ("min", self.high)):
             clipped = clipped if end is None else made(op, clipped, end)
         s = made("add", clipped, -self.origin)
-        terms = [made("mul", c, made("integer_power", s, data=j)) for j, c in self.powers]
-        made("add", made("mul", made("add", s, *terms), self.scale), self.shift)
+        above, below = (
+            [made("mul", c, made("integer_power", s, data=j)) for j, c in of] for of in (self.powers, self.below)
+        )
+        q = made("div", made("add", s, *above), made("add", 1.0, *below))
+        made("add", made("mul", q, self.scale), self.shift)
         return Expression.of(tuple(nodes))
 
 
@@ -115,14 +146,16 @@ def _read(row: dict[str, Any], dtype: str) -> Series:
     columns = [[float(x) for x in row[name]] for name in ("slopes", "offsets", "values")]
     keys = frozenset(zip(*columns, strict=True))
     low, high = (None if row[name] is None else float(row[name]) for name in ("low", "high"))
-    powers = tuple((int(j), float(c)) for j, c in row["coefficients"])
-    found = Series(keys, float(row["origin"]), low, high, powers, float(row["scale"]), float(row["shift"]))
+    rows = row["coefficients"], row.get("below", [])
+    above, below = (tuple((int(j), float(c)) for j, c in one) for one in rows)
+    found = Series(keys, float(row["origin"]), low, high, above, below, float(row["scale"]), float(row["shift"]))
     held = [found.origin, *(end for end in (low, high) if end is not None)]
-    numbers = [*held, *(c for _, c in powers), found.scale, found.shift, *(x for column in columns for x in column)]
-    whole = list(dict.fromkeys(j for j, _ in powers)) == [j for j, _ in row["coefficients"]]
+    numbers = [*held, *(c for _, c in above + below), found.scale, found.shift, *(x for one in columns for x in one)]
     require(bool(np.isfinite(numbers).all()) and len(keys) > 1, "a series of numbers that are none")
     require(any(columns[0]), "a series of a head whose slopes are all 0")
-    require(whole and all(2 <= j <= MAX_POWER for j, _ in powers), f"a series of powers beyond {MAX_POWER}")
+    for least, powers, one in zip((2, 1), (above, below), rows, strict=True):
+        whole = list(dict.fromkeys(j for j, _ in powers)) == [j for j, _ in one]
+        require(whole and all(least <= j <= MAX_POWER for j, _ in powers), f"a series of powers beyond {MAX_POWER}")
     require(all(float(np.dtype(dtype).type(one)) == one for one in held), f"a series that is clipped beside {dtype}")
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import cache
 
@@ -11,15 +10,15 @@ import numpy as np
 import torch
 from flint import arb
 
+from anchorhead.network.direct import Series as Runs
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.network.direct.saturated import Saturated
+from anchorhead.proof.heads.smooth import smooth
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.rounding import arithmetic_of
 from anchorhead.verify.series import Series, _read
 
 Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
-Round = Callable[[arb], arb]
 
 
 def head(dtype: str, gentle: float, steep: float, kinks: tuple[float, ...], middle: float, apart: float = 0.0) -> Keys:
@@ -38,6 +37,13 @@ def head(dtype: str, gentle: float, steep: float, kinks: tuple[float, ...], midd
     return tuple(np.array(one).astype(dtype).astype(np.float64) for one in (slopes, offsets, values))  # type: ignore[return-value]
 
 
+def curved(dtype: str, *keys: tuple[float, float, float]) -> Keys:
+    """A smooth head of these anchors, in numbers of the dtype."""
+    return tuple(np.array(one).astype(dtype).astype(np.float64) for one in zip(*keys, strict=True))  # type: ignore[return-value]
+
+
+BENT = (-1.78, 1.55, 0.004), (0.0, 0.0, -14.5), (0.33, 1.33, 3.8)
+"""Slopes, offsets and values of anchors that bend."""
 HEADS: dict[str, tuple[Keys, str, float, float]] = {
     "a kink, float32": (head("float32", 0.06, 5e5, (0.0,), 0.5), "float32", -1.0, 1.0),
     "a kink off the line, float32": (head("float32", 0.06, 5e5, (0.0,), 0.5, 1e-5), "float32", -1.0, 1.0),
@@ -47,10 +53,21 @@ HEADS: dict[str, tuple[Keys, str, float, float]] = {
     "a kink far from 0, float32": (head("float32", 0.02, 1e5, (100.0,), 101.0), "float32", 90.0, 102.0),
     "a kink far from 0, float64": (head("float64", 1e-5, 2e12, (100.0,), 101.0), "float64", 90.0, 102.0),
     "a line, float32": (head("float32", 0.03, 0.0, (), 0.0), "float32", -1.0, 1.0),
+    "a bend, float32": (curved("float32", *BENT), "float32", -3.0, 2.5),
+    "a bend, float64": (curved("float64", *BENT), "float64", -3.0, 2.5),
+    "a step, float32": (curved("float32", (-0.5, 0.1, -1.0), (0.5, -0.1, 1.0)), "float32", -2.0, 4.0),
+    "a bend that is far, float32": (curved("float32", *BENT), "float32", -2.0, 9.0),
 }
+ALLOWED = {
+    "a bend, float32": 3e-5,
+    "a bend, float64": 1e-9,
+    "a step, float32": 2e-6,
+    "a bend that is far, float32": 1e-4,
+}
+"""What the quotients of smooth heads may err by."""
 
 
-def as_read(series: Saturated, dtype: str) -> Series:
+def as_read(series: Runs, dtype: str) -> Series:
     """A series as the verifier reads it."""
     row = {name: None if one in (math.inf, -math.inf) else one for name, one in asdict(series).items()}
     return _read(row, dtype)
@@ -63,10 +80,10 @@ def stored(keys: Keys, dtype: str) -> list[Series]:
 
 
 @cache
-def both(name: str) -> tuple[Series, Saturated]:
+def both(name: str) -> tuple[Series, Runs]:
     """The series as the verifier and as the library have it."""
-    keys, dtype, *_ = HEADS[name]
-    theirs = saturated(*keys, dtype)
+    keys, dtype, *ends = HEADS[name]
+    theirs = smooth(keys, *ends, ALLOWED[name], dtype) if name in ALLOWED else saturated(*keys, dtype)
     assert theirs is not None
     return as_read(theirs, dtype), theirs
 
@@ -116,40 +133,49 @@ def library_holds(name: str) -> bool:
 
 
 def worst_share(name: str) -> float:
-    """The largest error, as a share of the lemma's bound, of arithmetic that rounds up, down or either way by u."""
+    """The largest error, as a share of the lemma's bound, of arithmetic in which every rounding is of u, and moves the
+    result to the same side."""
     keys, dtype, *_ = HEADS[name]
     theirs, bound, worst = both(name)[1], bound_of(name), 0.0
     with precision(300):
-        for rounds in _roundings(arithmetic_of(dtype).unit):
+        for side in (1, -1):
             for at in places(name).tolist():
-                q = _evaluated(theirs, arb(at), rounds, arb(theirs.low), arb(theirs.high))
+                q = _evaluated(theirs, arb(at), side * arb(arithmetic_of(dtype).unit))
                 off = abs(arb(theirs.scale) * q + arb(theirs.shift) - exact_read(keys, at))
                 worst = max(worst, above(off) / bound)
     return worst
 
 
-def _roundings(unit: float) -> Iterator[Round]:
-    rng = np.random.default_rng(1)
-    yield lambda x: x * (1 + arb(unit))
-    yield lambda x: x * (1 - arb(unit))
-    for _ in range(2):
-        yield lambda x: x * (1 + arb(float(rng.choice([-unit, unit]))))
+def _evaluated(found: Runs, t: arb, up: arb) -> arb:
+    """The steps that `series` names, each rounded to the side of `up`: those of c s^j by products as one, and those of
+    s by Horner's rule as none, since they move N and D alike."""
+    s = min(max(t, arb(found.low)), arb(found.high)) - arb(found.origin)
+    if not found.below and len(found.coefficients) == 1:
+        ((power, coefficient),) = found.coefficients
+        term = arb(coefficient) * s**power
+        return _up(_up(s, up) + _up(term, (2 * power + 1) * up), up)
+    coefficients = dict(found.coefficients)
+    numerator = [1.0, *(coefficients.get(power, 0.0) for power in range(2, max(coefficients, default=1) + 1))]
+    total = _up(s * _horner(numerator, s, up * _sign(s)), up)
+    if not found.below:
+        return total
+    return _up(total / _horner([1.0, *(d for _, d in found.below)], s, -up * _sign(total)), up)
 
 
-def _evaluated(found: Saturated, t: arb, rounds: Round, low: arb, high: arb) -> arb:
-    """The steps that `series` names, each rounded; t is clipped between low and high."""
-    if t < low:
-        t = low
-    if t > high:
-        t = high
-    return _polynomial(found, rounds(t - arb(found.origin)), rounds)
-
-
-def _polynomial(found: Saturated, s: arb, rounds: Round) -> arb:
-    total = s
-    for power, coefficient in found.coefficients:
-        term = s
-        for _ in range(power - 1):
-            term = rounds(term * s)
-        total = rounds(total + rounds(rounds(arb(coefficient)) * term))
+def _horner(coefficients: list[float], s: arb, up: arb) -> arb:
+    """Rounded so that it moves to the side of `up`: what is rounded is multiplied by s as often as there are powers."""
+    *others, last = coefficients
+    total = _up(arb(last), up * _sign(s) ** len(others)) if others else arb(last)
+    for power, one in reversed(list(enumerate(others))):
+        side = up * _sign(s) ** power
+        coefficient = arb(one) if one in (0.0, 1.0) else _up(arb(one), side)
+        total = _up(_up(total * s, side) + coefficient, side)
     return total
+
+
+def _up(x: arb, by: arb) -> arb:
+    return x + abs(x) * by
+
+
+def _sign(x: arb | float) -> int:
+    return -1 if x < 0 else 1

@@ -15,9 +15,10 @@ import anchorhead.verify.direct as direct
 from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls
 from anchorhead.network import Network
+from anchorhead.network.direct import Series as Runs
+from anchorhead.network.direct import saturated
 from anchorhead.network.direct.lower import _Lowering
 from anchorhead.network.direct.plans import HeadsPlan, joined
-from anchorhead.network.direct.saturated import Saturated, saturated
 from anchorhead.network.direct.stored_series import stored_series
 from anchorhead.verify.balls import precision
 from anchorhead.verify.series import Series, that_may_run
@@ -65,7 +66,7 @@ def test_the_series_that_run_are_those_that_are_counted(name: str, tmp_path: Pat
         assert any(one == heads_directly.as_read(series, network(name).dtype) and own <= of for one, of in counted)
 
 
-def _series(net: Network) -> list[tuple[Keys, Saturated]]:
+def _series(net: Network) -> list[tuple[Keys, Runs]]:
     """The heads that run by a series."""
     assert net.certificate is not None
     assert net.derivation is not None

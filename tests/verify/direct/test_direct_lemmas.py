@@ -54,6 +54,16 @@ def test_series_that_may_overflow_are_refused(power: tuple[int, float]) -> None:
         replace(mine, powers=(power,)).magnitude(-1e8, 1e8, MODELS["float32"])
 
 
+def test_quotients_whose_denominators_may_be_0_are_refused() -> None:
+    """1 + d s, which is 0 at -1/d: outside of the interval, at its end, within a piece of it that is not its middle."""
+    mine, _ = heads_directly.both("a line, float32")
+    model = MODELS["float32"]
+    replace(mine, below=((1, 0.9),)).magnitude(-1.0, 1.0, model)
+    for below in (1.0, 1 / (1 - 1e-9), 1.001, 3.0):
+        with pytest.raises(NotVerified, match="denominator"):
+            replace(mine, below=((1, below),)).magnitude(-1.0, 1.0, model)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_keys_that_are_left_out_weigh_nothing_anywhere(seed: int) -> None:
     """In fractions, at all corners of the largest line; and the library leaves out the same."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .mutations import Mutation
 
-_LINE, _OFF = (
+_LINE, _OFF, _BENT, _STEP = (
     f"direct_lemmas: series err by no more than is derived ({name}, float32)"
-    for name in ("a line", "a kink off the line")
+    for name in ("a line", "a kink off the line", "a bend", "a step")
 )
 _RUN, _COUNTED, _HEARD = (
     f"weighed: {what}"
@@ -57,10 +57,20 @@ DIRECT = (
              "readings: a number that no input moves is told from a stored one"),
     Mutation("verifier.py", "_verify_network", 'direct="direct" in certificate.evaluations', "direct=False",
              "direct_lemmas: a bound that holds for plain alone is refused"),
-    Mutation("series.py", "Series.error", "model.gamma(1 + n) * s", "0.0", _LINE),
+    Mutation("series.py", "Series._computed", "model.gamma(2 * j + min(n, j + 1) + 2 * bool(k))", "0.0", _LINE),
+    Mutation("series.py", "Series._computed", "min(n, j + 1) + 2 * bool(k)", "0", _BENT),
+    Mutation("series.py", "Series._computed", "least - other", "least + 0.1", _BENT),
+    Mutation("series.py", "Series._computed", "+ q * other", "", _BENT),
+    Mutation("series.py", "Series._computed", "(wrong + q * other) / kept", "(wrong + q * other) / kept.max()", _BENT),
+    Mutation("series.py", "Series._computed", "bool(self.below) * (model.unit * (q + off) + model.tiny)", "0.0", _STEP),
+    Mutation("series.py", "Series._computed", "(kept > 0).all()", "True",
+             "direct_lemmas: quotients whose denominators may be 0 are refused"),
+    Mutation("series.py", "Series._computed", "value - wide", "value",
+             "direct_lemmas: quotients whose denominators may be 0 are refused"),
+    Mutation("series.py", "Series._function", 'made("add", 1.0, *below)', "1.0", _STEP),
     Mutation("series.py", "Series.error", "found.approximation + rounded", "rounded", _OFF),
-    Mutation("series.py", "Series._furthest", "for t in (low, high)", "for t in (low / 4, high / 4)", _LINE),
-    Mutation("series.py", "Series.magnitude", "most < model.largest / 4", "True",
+    Mutation("series.py", "Series._computed", "for t in (low, high)", "for t in (low / 4, high / 4)", _LINE),
+    Mutation("series.py", "Series._computed", "*far**top, total", "total",
              "direct_lemmas: series that may overflow are refused ((5, 1e-30))"),
     Mutation("series.py", "that_may_run", "one.keys <= own", "one.keys < own",
              "direct_lemmas: equal heads are counted on all of their intervals"),

@@ -15,12 +15,13 @@ from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.domain import Box
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine, Mlp
+from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.network.direct import series_data
-from anchorhead.proof.heads.direct import evaluated_directly
+from anchorhead.network.direct import DirectModule, series_data
+from anchorhead.proof.heads.direct import SHARE, evaluated_directly, smoothed
 from anchorhead.proof.heads.neurons import Layer
 
 
@@ -38,7 +39,7 @@ class ProvenMlp:
 def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest) -> Network:
     layers = laid.layers
     used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
-    direct = evaluated_directly(network, layers, on)
+    direct, bound = _directly(network, target, on, laid, bound, request)
     evaluations = ("plain",) if direct is None else ("plain", "direct")
     statement = mlp_statement(bound, target, layers, laid.readout, evaluations)
     data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
@@ -58,3 +59,19 @@ def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputB
         certificate=statement.certificate(on, network.dtype, request.within),
         outside=request.outside,
     )
+
+
+def _directly(
+    network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest
+) -> tuple[DirectModule | None, OutputBound]:
+    """The direct evaluation that a bound covers, and that bound: of layers that allow for series of smooth heads, where
+    these raise it by hardly anything."""
+    found = smoothed(network, laid.layers, on)
+    if found is not None:
+        allowing, series = found
+        direct = evaluated_directly(network, allowing, on, series)
+        again = None if direct is None else prove_mlp(network, target, allowing, laid.readout, on)
+        most = (1 + SHARE) * bound.total if request.within is None else request.within
+        if again is not None and again.total <= min(most, (1 + SHARE) * bound.total):
+            return direct, again
+    return evaluated_directly(network, laid.layers, on), bound

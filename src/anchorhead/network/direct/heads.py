@@ -1,15 +1,16 @@
 """Heads on a scalar in torch, entry by entry of an array of queries t: what is read takes the place of t.
 
-`SeriesHead` evaluates a Saturated, in units in which the read is shift + scale q; `SoftmaxHead` any other head, as the
-softmax that it is, with its few keys as the first axis of a block that stays in the cache: along a last axis of three
-numbers a softmax takes ten times as long. Both say which operations do that to an array, once for many evaluations:
-of few rows they take as long as Python needs to find them.
+`SeriesHead` evaluates a Series, in units in which the read is shift + scale q, by Horner's rule, an operation a
+coefficient, on blocks that stay in the cache; `SoftmaxHead` any other head, as the softmax that it is, with its few
+keys as the first axis of such a block: along a last axis of three numbers a softmax takes ten times as long. Both say
+which operations do that to an array, once for many evaluations: of few rows they take as long as Python needs to find
+them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,31 +18,37 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anchorhead.network.direct.saturated import Saturated
+from anchorhead.network.direct.series import Series
 
 Operation = Callable[[], Any]
 BLOCK = 1 << 16
 """Logits at a time for each thread: few enough for its cache."""
+SERIES_BLOCK = 1 << 18
+"""Bytes at a time of a series for each thread: with what is held beside them few enough for its cache, and enough for a
+call."""
 ON_DEVICE = 1 << 24
 """Numbers at a time where there is no cache to stay in."""
 
 
 class SeriesHead:
-    """See saturated: q of t, in place."""
+    """See series: q of t, in place."""
 
-    def __init__(self, found: Saturated, dtype: str) -> None:
-        self.found = found
+    def __init__(self, found: Series, dtype: str, device: str = "cpu") -> None:
+        self.found, self.on_device = found, torch.device(device).type != "cpu"
         self.scale, self.shift = found.scale, found.shift
         self.ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
         self.origin = torch.tensor(found.origin, dtype=getattr(torch, dtype))
-        self.cubic = [power for power, _ in found.coefficients] == [3]
+        self.cubic = not found.below and [power for power, _ in found.coefficients] == [3]
+        self.above = _dense([(1, 1.0), *found.coefficients])[1:]
+        self.below = _dense([(0, 1.0), *found.below])
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""
-        return count if self.cubic else 3 * count if self.found.coefficients else 0
+        block = ON_DEVICE if self.on_device else SERIES_BLOCK // self.origin.itemsize * torch.get_num_threads()
+        return count if self.cubic else 2 * min(count, block) if len(self.above) + len(self.below) > 2 else 0
 
     def operations(self, t: Tensor, scratch: Tensor) -> Iterator[Operation]:
-        """From t (entries,), contiguous, to q: s = clip(t) - origin, then s + sum c_j s^j, powers by products."""
+        """From t (entries,), contiguous, to q."""
         if self.ends != [None, None]:
             yield partial(t.clamp_, *self.ends)
         if self.found.origin:
@@ -49,16 +56,31 @@ class SeriesHead:
         if self.cubic:
             yield partial(torch.mul, t, t, out=scratch)
             yield partial(torch.addcmul, t, scratch, t, value=self.found.coefficients[0][1], out=t)
-        elif self.found.coefficients:
-            total, square, power = scratch.view(3, t.shape[0]).unbind()
-            yield partial(total.copy_, t)
-            yield partial(torch.mul, t, t, out=square)
-            for exponent, coefficient in self.found.coefficients:
-                yield partial(torch.mul, square, t, out=power) if exponent % 2 else partial(power.copy_, square)
-                for _ in range(exponent // 2 - 1):
-                    yield partial(power.mul_, square)
-                yield partial(total.add_, power, alpha=coefficient)
-            yield partial(t.copy_, total)
+        elif len(scratch):
+            for s in t.split(len(scratch) // 2):
+                above, below = scratch[: len(s)], scratch[-len(s) :]
+                if len(self.above) > 1:
+                    yield from _horner(self.above, s, above)
+                if len(self.below) > 1:
+                    yield from _horner(self.below, s, below)
+                if len(self.above) > 1:
+                    yield partial(s.mul_, above)
+                if len(self.below) > 1:
+                    yield partial(s.div_, below)
+
+
+def _dense(powers: Sequence[tuple[int, float]]) -> list[float]:
+    """The coefficients from power 0 on."""
+    known = dict(powers)
+    return [known.get(power, 0.0) for power in range(max(known) + 1)]
+
+
+def _horner(coefficients: Sequence[float], s: Tensor, out: Tensor) -> Iterator[Operation]:
+    """out = sum_j coefficients_j s^j, of two or more."""
+    *others, before, last = coefficients
+    yield partial(torch.add, s.new_tensor(before), s, alpha=last, out=out)
+    for one in reversed(others):
+        yield partial(torch.addcmul, s.new_tensor(one), s, out, out=out)
 
 
 class SoftmaxHead:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import Refused, power_of_two
-from anchorhead.network.direct.saturated import Saturated
+from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
 
 
@@ -76,7 +76,7 @@ def require_normal(factors: np.ndarray, dtype: str) -> None:
 
 
 def in_torch(
-    steps: Sequence[Plan], dtype: str, device: torch.device, series: Callable[..., Saturated | None]
+    steps: Sequence[Plan], dtype: str, device: torch.device, series: Callable[..., Series | None]
 ) -> tuple[Step, ...]:
     """The steps; the scale and the shift of what heads give go into the map behind them."""
     found: list[Step] = []
@@ -135,6 +135,6 @@ def _halves(a: Any) -> tuple[Any, Any]:
 
 
 def _head(
-    keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device, series: Saturated | None
+    keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device, series: Series | None
 ) -> Head:
-    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series, dtype)
+    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series, dtype, str(device))

@@ -13,9 +13,7 @@ at t clipped to [low, high], the points at which R takes the values of the steep
 crossing must be less than exp's rounding makes a softmax of gentle anchors err by, 8 u max |v|; it is a thirtieth of
 that for a ReLU.
 
-A network's derivation stores its series (`stored_series`), from which anchorhead.verify.series derives how far they are
-off. `error` is a simpler and larger bound on |computed - r|, for
-every t whose clipped t - o is within `reach`, by which a builder decides what its certificate covers. It adds up
+`error` is a simpler and larger bound than that of anchorhead.verify.series. It adds up
   - the terms of the series that are not evaluated, and what the value of a steep anchor is off R where t is clipped;
   - rounding: s = fl(t - o) errs by u |s|, its powers and sums by no more than 8 u of sum |c_j| reach^j, coefficients,
     which the dtype rounds, by u. Where reads are handed on as q alone, with scale and shift in the weights and the bias
@@ -34,7 +32,9 @@ from itertools import product
 
 import numpy as np
 
-Series = list[Decimal]
+from anchorhead.network.direct.series import Series
+
+Numbers = list[Decimal]
 
 DIGITS = 60
 """Of the arithmetic that finds the series: values of 1e5 that cancel leave enough of them."""
@@ -53,39 +53,7 @@ BLUNT = Decimal("0.279")
 """More than x sigmoid(-x) is anywhere, with the 0.1% by which log D - z may rise less than at its crossing."""
 
 
-@dataclass(frozen=True)
-class Saturated:
-    """r(t) = shift + scale q(clip(t, low, high) - origin), q(s) = s + sum_j coefficients_j s^j, for these keys."""
-
-    slopes: tuple[float, ...]
-    offsets: tuple[float, ...]
-    values: tuple[float, ...]
-    origin: float
-    low: float
-    high: float
-    coefficients: tuple[tuple[int, float], ...]
-    scale: float
-    shift: float
-    reach: float
-    error: float
-
-    def covers(self, low: float, high: float) -> bool:
-        """Whether the error is bounded for every t of an interval."""
-        return self._furthest(low, high) <= self.reach
-
-    def magnitude(self, low: float, high: float) -> float:
-        """A bound on |scale q| + |shift|, as computed for the t of an interval that is covered."""
-        s = self._furthest(low, high)
-        return (abs(self.scale) * (s + sum(abs(c) * s**j for j, c in self.coefficients)) + abs(self.shift)) * (1 + 1e-5)
-
-    def _furthest(self, low: float, high: float) -> float:
-        """The largest |t - origin|, clipped, and that of the ends themselves."""
-        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
-        clipped = [min(max(end, self.low), self.high) for end in (low, high)]
-        return max(abs(end - self.origin) for end in (*ends, *clipped))
-
-
-def saturated(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Saturated | None:
+def saturated(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | None:
     """The series of a head with these anchors, sorted by slope; None where it has no gentle anchors, or others."""
     count = len(slopes)
     if not 2 <= count <= 8:
@@ -101,7 +69,7 @@ def saturated(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype
     return None
 
 
-def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -> Saturated | None:
+def _found(a: Numbers, g: Numbers, v: Numbers, left: int, right: int, dtype: str) -> Series | None:
     """The series with the first or the last anchor, or both, taken for steep; None where these are not."""
     last = len(a) - right
     gentle = slice(left, last)
@@ -150,7 +118,7 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     clipped = 2 * max(apart, default=Decimal(0)) + _lost(places, ends, mean.steepest, max(v) - min(v))
     error = 2 * dropped + clipped + 16 * unit * bulk + 2 * unit * sizes[0]
     keys = (tuple(map(float, one)) for one in (a, g, v))
-    return Saturated(
+    return Series(
         *keys,
         origin=float(origin),
         low=float(ends[0]) if left else -math.inf,
@@ -163,7 +131,7 @@ def _found(a: Series, g: Series, v: Series, left: int, right: int, dtype: str) -
     )
 
 
-def _lost(places: Sequence[tuple[Decimal, Decimal]], ends: Series, steepest: Decimal, span: Decimal) -> Decimal:
+def _lost(places: Sequence[tuple[Decimal, Decimal]], ends: Numbers, steepest: Decimal, span: Decimal) -> Decimal:
     """What clipping loses at crossings, beside what R differs by from the steep anchors' values at the ends.
 
     Elsewhere that is at most R's steepest slope times |t - end| more, weighed by the share that the smaller of D and
@@ -182,12 +150,12 @@ def _lost(places: Sequence[tuple[Decimal, Decimal]], ends: Series, steepest: Dec
 class _Mean:
     """The gentle anchors' softmax mean R about a point."""
 
-    a: Series
-    g: Series
-    v: Series
+    a: Numbers
+    g: Numbers
+    v: Numbers
     origin: Decimal
 
-    def series(self) -> Series:
+    def series(self) -> Numbers:
         """The coefficients of R(origin + s): those of the numerator over those of the denominator."""
         middle = (self.a[0] + self.a[-1]) / 2
         heights = [a * self.origin + g for a, g in zip(self.a, self.g, strict=True)]
@@ -200,7 +168,7 @@ class _Mean:
                 below[j] += term
                 above[j] += v * term
                 term = term * (a - middle) / (j + 1)
-        found: Series = []
+        found: Numbers = []
         for j in range(ORDER):
             earlier = sum((below[i] * found[j - i] for i in range(1, j + 1)), Decimal(0))
             found.append((above[j] - earlier) / below[0])
@@ -232,11 +200,11 @@ class _Mean:
         return t, tilt
 
 
-def _value(series: Series, kept: Sequence[int], s: Decimal) -> Decimal:
+def _value(series: Numbers, kept: Sequence[int], s: Decimal) -> Decimal:
     return series[0] + series[1] * s + sum((series[j] * s**j for j in kept), Decimal(0))
 
 
-def _where(series: Series, kept: Sequence[int], value: Decimal, s: Decimal) -> Decimal | None:
+def _where(series: Numbers, kept: Sequence[int], value: Decimal, s: Decimal) -> Decimal | None:
     """Where the series takes a value, near s."""
     for _ in range(8):
         slope = series[1] + sum((j * series[j] * s ** (j - 1) for j in kept), Decimal(0))

@@ -11,10 +11,10 @@ import numpy as np
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.network.direct.saturated import Saturated
+from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import DirectModule, Neurons
 
-Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, str], Saturated | None]
+Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, str], Series | None]
 """The series of a head with these slopes, offsets and values in a dtype, if it has one."""
 
 
@@ -33,7 +33,7 @@ def stored_series(data: Mapping[str, Any]) -> Finder:
         raise AnchorheadError(f"a stored series is damaged: {error!r}") from error
     known = {(one.slopes, one.offsets, one.values): one for one in found}
 
-    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Saturated | None:
+    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | None:
         a, g, v = (tuple(np.asarray(one, np.float64).tolist()) for one in (slopes, offsets, values))
         return known.get((a, g, v))
 
@@ -49,11 +49,14 @@ def _as_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read(row: Mapping[str, Any]) -> Saturated:
+def _read(row: Mapping[str, Any]) -> Series:
     a, g, v = (tuple(float(x) for x in row[name]) for name in ("slopes", "offsets", "values"))
     low, high = (
         end if row[name] is None else float(row[name]) for name, end in (("low", -math.inf), ("high", math.inf))
     )
-    powers = tuple((int(power), float(coefficient)) for power, coefficient in row["coefficients"])
+    above, below = (
+        tuple((int(power), float(coefficient)) for power, coefficient in rows)
+        for rows in (row["coefficients"], row.get("below", ()))
+    )
     scale, shift, reach, error = (float(row[name]) for name in ("scale", "shift", "reach", "error"))
-    return Saturated(a, g, v, float(row["origin"]), low, high, powers, scale, shift, reach, error)
+    return Series(a, g, v, float(row["origin"]), low, high, above, scale, shift, reach, error, below)

@@ -31,7 +31,7 @@ from jaxtyping import Float, Int
 from anchorhead.network.direct.held import Refused
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.plans import AffinePlan, Plan
-from anchorhead.network.direct.saturated import Saturated
+from anchorhead.network.direct.series import Series
 
 OWN = 2.0**-53
 """The unit of the float64 in which this file computes."""
@@ -119,9 +119,7 @@ class Weighed:
         return float((least @ np.abs(self.keys.values) / most.sum(axis=1, keepdims=True)).max())
 
 
-def require_covered(
-    found: Sequence[tuple[Weighed, Entries]], dtype: str, find: Callable[..., Saturated | None]
-) -> None:
+def require_covered(found: Sequence[tuple[Weighed, Entries]], dtype: str, find: Callable[..., Series | None]) -> None:
     """Refuses groups, with their t, that err by more than is granted; find: the series of a head, if it has one."""
     unit, tiny = float(np.finfo(dtype).eps) / 2, float(np.finfo(dtype).tiny)
 
@@ -141,7 +139,7 @@ def require_covered(
             errs, granted = summed, room
         else:
             low, high = float((t.low - t.off).min()), float((t.high + t.off).max())
-            if not series.covers(low, high) or series.scale < SMALL * tiny:
+            if series.below or not series.covers(low, high) or series.scale < SMALL * tiny:
                 raise Refused("a series of a group of a softmax is asked for more than it covers")
             errs, granted = series.error + summed * series.magnitude(low, high), room * one.sum_of_sizes(t)
         if not (errs * SPARE <= granted)[some].all():

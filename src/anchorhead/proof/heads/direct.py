@@ -13,11 +13,17 @@ hands on q, with its scale in the weights and its shift in the bias of the sum o
 that it does not have. Where no such sum is behind heads, reads are handed on as they are: two more roundings, which
 `error` allows for. Groups of a Softmax are heads only where that errs by no more than the sum of all their weights is
 granted, which the weights tell (network.direct.weighed).
+
+Smooth heads have series where their queries are known to stay within an interval (proof.heads.smooth). These follow the
+head to within what it rounds by, and SHARE of its own error. `smoothed` gives layers that say so: shapes on the narrow
+intervals that neurons need, whose rounding is what their series err by, where that is more. A bound that is proven for
+such layers is one for this evaluation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -25,19 +31,41 @@ import torch
 from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
 from anchorhead.network import Network
-from anchorhead.network.direct import DirectModule, Refused, Saturated, lower, saturated
+from anchorhead.network.direct import DirectModule, Refused, Series, lower, saturated
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.steps import Neurons
+from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.smooth import magnitude, smooth
+
+SHARE = 0.002
+"""Of what a head errs by: so much more it may as a series."""
+WIDER = 0.02
+"""Of the interval that neurons need: so much more of it series are for."""
+ROOM = 0.9
+"""Of what is allowed: what series may err by, for all else."""
+FEW = 24
+"""Keys of heads for which series are looked for."""
+Anchors = tuple[tuple[float, ...], ...]
+"""Slopes, offsets and values."""
 
 
-def evaluated_directly(network: Network, layers: Sequence[Layer], on: Box) -> DirectModule | None:
-    """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it."""
+def evaluated_directly(
+    network: Network, layers: Sequence[Layer], on: Box, known: Mapping[Anchors, Series] | None = None
+) -> DirectModule | None:
+    """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it.
+
+    known   series of smooth heads, which the layers allow for (`smoothed`)"""
+    smooths = known or {}
+
+    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | None:
+        return smooths.get(_named((slopes, offsets, values))) or saturated(slopes, offsets, values, dtype)
+
     try:
-        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), on)
+        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
     except Refused:
         return None
     neurons = [step for step in module.steps if isinstance(step, Neurons)]
@@ -45,34 +73,99 @@ def evaluated_directly(network: Network, layers: Sequence[Layer], on: Box) -> Di
         return module
     heads = [group.head for step in neurons for group in step.groups]
     used = {head.found for head in heads if isinstance(head, SeriesHead)}
-    terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
-    grow = float(arithmetic_of(network.dtype).gamma(terms))
+    grow = _grow(network, layers)
     shapes = {id(shape): shape for layer in layers for shape in layer.shapes}.values()
-    known: set[Saturated] = set()
+    counted: set[Series] = set()
     for shape in shapes:
-        series = [series_of(part, network.dtype) for part in shape.parts]
+        series = [find(*_keys(part), network.dtype) for part in shape.parts]
         found = [one for one in series if one is not None]
-        if len(found) not in (0, len(series)) or not granted(shape, found, grow):
+        if len(found) not in (0, len(series)) or not granted(shape, found, grow, network.dtype):
             return None
-        known |= set(found)
-    return module if used <= known else None
+        counted |= set(found)
+    return module if used <= counted else None
 
 
-def series_of(part: Part, dtype: str) -> Saturated | None:
-    """The series by which the direct evaluation computes a part of a head, if it does."""
+def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
+    """The layers with shapes that allow for series of smooth heads, and these; None where there are none."""
+    box = on.broadcast_to((network.embed.tokens or 1, network.embed.inputs))
+    sources = Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
+    narrow: list[Layer] = []
+    for layer in layers:
+        low, high, _ = layer.exact(sources)
+        narrow.append(replace(layer, shapes=tuple(_narrowed(layer, k, low, high) for k in range(len(layer.shapes)))))
+        sources = layer.after(sources)
+    asked: dict[Anchors, list[tuple[float, float, float]]] = {}
+    for shape in (shape for layer in narrow for shape in layer.shapes):
+        for part in shape.parts:
+            asked.setdefault(_named(_keys(part)), []).append((*shape.queries, allowed(shape)))
+    found: dict[Anchors, Series] = {}
+    for anchors, rows in asked.items():
+        keys = tuple(map(np.array, anchors))
+        if len(keys[0]) <= FEW and saturated(*keys, network.dtype) is None:
+            low, high, most = (end(one) for end, one in zip((min, max, min), zip(*rows, strict=True), strict=True))
+            series = smooth(keys, low, high, most, network.dtype)
+            found |= {} if series is None else {anchors: series}
+    grow = _grow(network, layers)
+    allowing = [
+        replace(layer, shapes=tuple(_allowing(shape, found, grow, network.dtype) for shape in layer.shapes))
+        for layer in narrow
+    ]
+    return (allowing, found) if found else None
+
+
+def _narrowed(layer: Layer, number: int, low: np.ndarray, high: np.ndarray) -> ActivationHead:
+    """A shape on no more than its neurons need, with room; one that scales is on what it is proven for."""
+    shape, own = layer.shapes[number], layer.which == number
+    if shape.degree is not None or not own.any():
+        return shape
+    ends = float((low - layer.room)[own].min()), float((high + layer.room)[own].max())
+    more = WIDER * (ends[1] - ends[0])
+    return replace(shape, low=max(shape.low, ends[0] - more), high=min(shape.high, ends[1] + more))
+
+
+def allowed(shape: ActivationHead) -> float:
+    """What the series of each of its parts may err by, with room for longer sums."""
+    return ROOM * (shape.rounding + SHARE * shape.exact) / (shape.out_scale * len(shape.parts))
+
+
+def _allowing(shape: ActivationHead, found: Mapping[Anchors, Series], grow: float, dtype: str) -> ActivationHead:
+    """The shape with the rounding of its series, where that is larger."""
+    series = [found.get(_named(_keys(part))) for part in shape.parts]
+    if None in series:
+        return shape
+    needed = _needed(shape, [one for one in series if one is not None], grow, dtype)
+    return replace(shape, rounding=max(shape.rounding, needed * (1 + 1e-6)))
+
+
+def _grow(network: Network, layers: Sequence[Layer]) -> float:
+    """The relative error of the longest sum of reads."""
+    terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
+    return float(arithmetic_of(network.dtype).gamma(terms))
+
+
+def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Those of a part of a head that the direct evaluation keeps."""
     slopes, offsets, values = part.astype(np.float64)
-    live = Keys(slopes, offsets, values).live()
-    return saturated(*live.column(0), dtype)
+    return Keys(slopes, offsets, values).live().column(0)
 
 
-def granted(shape: ActivationHead, series: Sequence[Saturated], grow: float) -> bool:
+def _named(keys: Sequence[np.ndarray]) -> Anchors:
+    return tuple(tuple(np.asarray(one, np.float64).tolist()) for one in keys)
+
+
+def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads for rounding."""
+    covered = all(one.below or one.covers(*shape.queries) for one in series)  # quotients are made for these queries
+    return covered and _needed(shape, series, grow, dtype) <= shape.rounding * (1 - 1e-9)
+
+
+def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> float:
+    """What a shape's series err by, and sums of them by more than those of what heads read."""
     if not series:
-        return True
-    low, high = shape.queries
-    if not all(one.covers(low, high) for one in series):
-        return False
+        return 0.0
     most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
     reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
-    beyond = sum(max(0.0, one.magnitude(low, high) - r) for one, r in zip(series, reach, strict=True))
-    return sum(one.error for one in series) + grow * beyond <= shape.rounding * (1 - 1e-9)
+    low, high = shape.queries
+    sizes = [magnitude(one, low, high, dtype) if one.below else one.magnitude(low, high) for one in series]
+    beyond = sum(max(0.0, size - r) for size, r in zip(sizes, reach, strict=True))
+    return (sum(one.error for one in series) + grow * beyond) * shape.out_scale

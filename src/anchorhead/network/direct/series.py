@@ -1,0 +1,53 @@
+"""A head on a scalar as a quotient of two polynomials: no axis of keys, and no exponential.
+
+    r(t) = sum_k v_k softmax_k(a_k t + g_k)  =  shift + scale q(s),      s = clip(t, low, high) - origin,
+
+    q(s) = (s + sum_j c_j s^j) / (1 + sum_j d_j s^j),
+
+nearly. Heads with a kink are clipped, and their denominator is 1 (`saturated`); smooth heads are not clipped
+(proof.heads.smooth). A network's derivation stores its series (`stored_series`), from which anchorhead.verify.series
+derives how far they are off.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Series:
+    """For a head of these keys. coefficients, below: the pairs (j, c_j), j >= 2, and (j, d_j), j >= 1.
+
+    error   a bound on |computed - r|, what folding scale and shift into a map rounds included, for every t whose
+            clipped t - origin is within `reach`, by which a builder decides what its certificate covers
+    """
+
+    slopes: tuple[float, ...]
+    offsets: tuple[float, ...]
+    values: tuple[float, ...]
+    origin: float
+    low: float
+    high: float
+    coefficients: tuple[tuple[int, float], ...]
+    scale: float
+    shift: float
+    reach: float
+    error: float
+    below: tuple[tuple[int, float], ...] = ()
+
+    def covers(self, low: float, high: float) -> bool:
+        """Whether the error is bounded for every t of an interval."""
+        return self._furthest(low, high) <= self.reach
+
+    def magnitude(self, low: float, high: float) -> float:
+        """A bound on |scale q| + |shift|, as computed for the t of an interval that is covered, by one without a
+        denominator."""
+        s = self._furthest(low, high)
+        return (abs(self.scale) * (s + sum(abs(c) * s**j for j, c in self.coefficients)) + abs(self.shift)) * (1 + 1e-5)
+
+    def _furthest(self, low: float, high: float) -> float:
+        """The largest |t - origin|, clipped, and that of the ends themselves."""
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        clipped = [min(max(end, self.low), self.high) for end in (low, high)]
+        return max(abs(end - self.origin) for end in (*ends, *clipped))
