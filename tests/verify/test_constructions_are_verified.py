@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -58,10 +59,15 @@ def _neurons(activation: type[torch.nn.Module], *widths: int) -> torch.nn.Module
 
 
 @pytest.mark.parametrize(
-    "what", ["kinks", "affine", "a large bias", "a root", "a root of what is shifted", "lines", "weights of e^-700"]
-)
+    "what",
+    [
+        "kinks", "affine", "a large bias", "a root", "a root of what is shifted", "lines", "weights of e^-700",
+        "a query that rounds",
+    ],
+)  # fmt: skip
 def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
     """Some of which were proven, and not verified, once."""
+    rng = np.random.default_rng(0)
     nets = {
         "a root": lambda: ah.head("sqrt(x)", on=(0, 1), within=1e-2).network,
         "a root of what is shifted": lambda: ah.head("sqrt(1 - x)", on=(0, 1), within=1e-2, dtype="float32").network,
@@ -69,6 +75,9 @@ def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
         "weights of e^-700": lambda: ah.convert(
             _neurons(torch.nn.ReLU, 1), (-1, 1), 1e-2, dtype="float32", form="two-layer", layout="sequence",
             placement="uniform",
+        ),
+        "a query that rounds": lambda: ah.truncated_linear(
+            rng.normal(size=(8, 4)), rng.normal(size=8), -1, 1, anchors=64, dtype="float32"
         ),
         "kinks": lambda: ah.head("abs(x) + relu(x)", on=(-1, 1), within=1e-3).network,
         "a large bias": lambda: ah.head("elu(x, 1)", on=(-3, 3), within=1e-6).network,
