@@ -5,10 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import anchorhead as ah
+from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.request import requested
+from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
+from anchorhead.network import Network
 from anchorhead.verify import verify
 from tests.networks import names, network
 
@@ -98,3 +103,38 @@ def test_two_softmaxes_of_a_kink_that_ask_with_sums_of_their_own_are_verified() 
     anchors times large values."""
     network = ah.approximate("2*abs(x - y)", on={"x": (-1, 1), "y": (0, 2)}, within=1e-3, dtype="float32")
     assert ah.check(network).verified
+
+
+def _of_large_values() -> Network:
+    torch.manual_seed(0)
+    neurons = torch.nn.Sequential(torch.nn.Linear(5, 2), torch.nn.SELU(), torch.nn.Linear(2, 3))
+    return ah.convert(neurons, (0, 1), 1e-6, dtype="float64")
+
+
+def _that_rounds_its_queries() -> Network:
+    rng = np.random.default_rng(0)
+    return ah.truncated_linear(rng.normal(size=(8, 4)), rng.normal(size=8), -1, 1, anchors=64, dtype="float32")
+
+
+def _of_one_anchor_along_y() -> Network:
+    return ah.approximate("x*log(y)", on={"x": (0.01, 3), "y": (100, 101)}, within=0.1)
+
+
+def _of_one_even_anchor_along_y() -> Network:
+    target = requested("abs(x) + 0*y", {"x": (-1, 1), "y": (-1, 1)}, None, None)
+    return approximate_uniform_grid(target, BuildRequest(0.3, "float64", placement="uniform"))
+
+
+REFUSED_ONCE = {
+    "queries that round more than the bound leaves to the head": _that_rounds_its_queries,
+    "sums of few large numbers among many that are 0": _of_large_values,
+    "one anchor along y": _of_one_anchor_along_y,
+    "one even anchor along y": _of_one_even_anchor_along_y,
+}
+
+
+@pytest.mark.parametrize("what", REFUSED_ONCE)
+@pytest.mark.all_cases
+def test_what_was_proven_and_refused(what: str) -> None:
+    found = ah.check(REFUSED_ONCE[what]())
+    assert found.found <= found.stated

@@ -123,6 +123,10 @@ def _reads(
                 reads[i].append(context.anything(output, value.tokens(visible), where))
                 continue
             own = value.tokens(visible[one.keys])
+            if context.exact.given is not None and len(one.keys) == 1 and own.fixed.all():
+                alone = GridReading((), (), np.zeros(0), one.keys[0])  # a grid of one anchor along every input
+                reads[i] += _grids(context, alone, output, value.tokens(visible), beside[i], where)
+                continue
             if one.constant or len(one.keys) == 1:
                 form, size = constant_softmax(one.logits, one.far, own, context.quantities, context.model)
                 columns = [value.tokens(visible).features([c]) for c in range(own.shape[1])]

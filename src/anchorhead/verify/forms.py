@@ -181,7 +181,8 @@ def mapped(
     A row with one entry that is a power of two, or meets an exact constant that is one, changes no digit: a constant
     stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added. So it does where
     no quantity is in two features, up to powers of two: then coefficients are entries of W. Of other rows it loses at
-    most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), as long as no coefficient underflows.
+    most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), n products not being 0, as long as no
+    coefficient underflows.
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
@@ -196,7 +197,7 @@ def mapped(
     require(bool(np.isfinite(size).all()), "a feature without a bound")
     products, exact = size @ absolute.T, size @ np.where(power_of_two(weight), absolute, 0.0).T
     several = np.ones(x.shape[1]) if terms is None else terms
-    count = (present * several) @ touched.T
+    count, own = (present * several) @ touched.T, own_error(present @ touched.T)
     rounds = present & ~(x.fixed & (x.error == 0) & power_of_two(x.constant))
     lossless = (count <= 1) & (rounds.astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T == 0)
     magnitude = x.exact_size(quantities) @ absolute.T
@@ -204,11 +205,11 @@ def mapped(
     alone = bool(power_of_two(x.coefficients).all() and (filled.sum(axis=1) <= 1).all())
     odd = (constants & ~power_of_two(x.constant)).astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T
     copied = lossless | (alone & (constants @ touched.T <= 1) & (odd == 0))
-    slack = np.where(copied, 0.0, own_error(weight.shape[1]) * magnitude)
+    slack = np.where(copied, 0.0, own * magnitude)
     if bias is not None:
         bias = np.broadcast_to(bias, constant.shape)
         added = np.where((bias != 0) & (constant != 0), 2 * OWN_UNIT * np.abs(constant + bias), 0.0)
-        slack = np.where(copied, added, slack + own_error(weight.shape[1]) * np.abs(bias))
+        slack = np.where(copied, added, slack + own * np.abs(bias))
         lossless = np.where(bias != 0, count == 0, lossless)
         constant, products, exact = constant + bias, products + np.abs(bias), exact + np.abs(bias)
         count = count + (bias != 0)

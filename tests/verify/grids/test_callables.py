@@ -34,6 +34,16 @@ def test_bounds_of_the_table_follow_from_the_function(name: str, tmp_path: Path)
     assert "function=f" in without.why
 
 
+def _flat(x: np.ndarray) -> np.ndarray:
+    return np.exp(-(x**2) / 2)
+
+
+@pytest.mark.parametrize(("function", "on", "dtype"), [(_flat, (-0.3, 0.2), "float64"), (np.abs, (0.5, 2), "float32")])
+def test_one_anchor_and_values_that_cancel(function: Callable[..., Any], on: tuple[float, float], dtype: str) -> None:
+    network = ah.approximate(function, on={"a": on}, within=0.03, lipschitz=1.0, dtype=dtype)
+    assert ah.check(network, function=function).verified
+
+
 def _value(header: dict, arrays: dict) -> None:
     registers = arrays["layers.0.registers"]
     registers[0, -1] += 5.0

@@ -25,8 +25,8 @@ from anchorhead.verify.grids import smooth
 from anchorhead.verify.grids.cells import _on_cells
 from anchorhead.verify.grids.functions import Lipschitz, on_tensor
 from anchorhead.verify.grids.head import Grid, Unsettled
-from anchorhead.verify.grids.polynomial import chebyshev_points, largest, product
-from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, on_cells, upper_weights
+from anchorhead.verify.grids.polynomial import chebyshev_points, contract, largest, product
+from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, log_weights, on_cells, reach, upper_weights
 from anchorhead.verify.grids.smooth import _Proof, verify_grid
 from anchorhead.verify.grids.tensor import prove
 from anchorhead.verify.programs.expressions import Expression, read_expression
@@ -318,6 +318,23 @@ def test_rounding_covers_what_the_dtype_computes() -> None:
     away = np.abs(atom(x).astype(np.longdouble) - atom.exact(x)).max(axis=1)
     cells = tuple(np.clip(np.searchsorted(c, x[:, j]) - 1, 0, len(c) - 2) for j, c in enumerate(cuts))
     assert (away <= bounds[cells]).all()
+
+
+@pytest.mark.parametrize("cells", [1, 3, 40])
+def test_heads_reach_no_further_on_cells_than_is_said(cells: int) -> None:
+    """Of values that cancel: closely where cells are narrow."""
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        axes = [(rng.uniform(-6, 6, p), rng.uniform(-1, 1, p)) for p in (3, 2)]
+        grid = Grid(axes, rng.uniform(-1, 1, 2), rng.uniform(-9, 9, (3, 2)))
+        cuts = [np.linspace(-1, 1, cells + 1)] * 2
+        _, centres, upper, _ = zip(*(upper_weights(grid, j, cut) for j, cut in enumerate(cuts)), strict=True)
+        found = reach(grid, [np.exp(one) for one in centres], upper)
+        inner = np.stack([np.linspace(a, b, 9) for a, b in pairwise(cuts[0])]).ravel()
+        read = contract(grid.values, [np.exp(log_weights(grid, j, inner)[0]) for j in (0, 1)])
+        most = np.abs(read).reshape(cells, 9, cells, 9).max(axis=(1, 3))
+        assert (most <= found).all()
+        assert cells < 40 or (found - most).max() < np.abs(grid.values).max()
 
 
 def steep() -> Grid:

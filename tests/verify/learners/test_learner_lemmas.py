@@ -68,6 +68,21 @@ def test_signed_averages_read_the_gradient_up_to_their_error(heads: tuple) -> No
     assert closest >= 0.3
 
 
+def test_the_pushes_of_examples_are_as_long_as_is_said() -> None:
+    """Of one prompt, and of all with its moments: with links in proportion to examples of one feature, no less."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, size = int(rng.integers(1, 6)), int(rng.integers(1, 4))
+        A = rng.uniform(-1, 1, (n, size))
+        g = A[:, 0] if size == 1 else rng.uniform(-1.5, 1.5, n)
+        L = float(np.linalg.eigvalsh(A.T @ A / n)[-1]) * (1 + 1e-9)
+        rms, length = math.sqrt((g**2).mean()) * (1 + 1e-9), float(np.linalg.norm(A, axis=1).max()) * (1 + 1e-9)
+        pushes = float(np.linalg.norm(np.abs(A * g[:, None]).mean(axis=0)))
+        box = box_moments(L, length, 1.0, size, rms, float(np.abs(g).max()), 2.0, 1.0, n).pushes
+        assert pushes * (1 - 1e-9) <= prompt_moments(A, L, np.abs(g), 2.0, 1.0, np.zeros(n)).pushes <= box
+        assert size > 1 or box <= pushes * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rounding_of_signed_averages(dtype: str) -> None:
     average, model = Average((2.0**-6,), (-64.0,), terms=2), MODELS[dtype]

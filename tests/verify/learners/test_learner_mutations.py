@@ -124,6 +124,10 @@ MUTATIONS = {
         box, "between", _of_result(lambda ends: (0.9 * ends[0], 0.9 * ends[1])),
         fails(paths.test_a_box_keeps_to_what_its_conditions_say),
     ),
+    "average: examples push as their mean does": Mutation(
+        lemmas, "box_moments", _of_result(lambda at: replace(at, pushes=at.pushes / 1.01)),
+        fails(lemmas.test_the_pushes_of_examples_are_as_long_as_is_said),
+    ),
     "growth: momentum does not add up": Mutation(
         growth.Drift, "step", lambda f: lambda self, error, apart, *more: f(replace_momentum(self), error, apart),
         fails(lemmas.test_errors_grow_no_faster_than_is_said, 0.9, False),

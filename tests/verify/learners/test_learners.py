@@ -38,6 +38,7 @@ QUICK = {
     "hinge": {"loss": "hinge", "intercept": True},
     "squared, transformer": {"layout": "transformer"},
     "squared, sequence": {"layout": "sequence", "momentum": 0.5, "decay": 0.1, "intercept": True},
+    "squared, sequence, many examples": {"layout": "sequence", "steps": 10, "features": 3, "examples": 20},
     "logistic, sequence, float32": {"layout": "sequence", "loss": "logistic", "dtype": "float32"},
     "two variables": {"loss": TWO, "layout": "transformer", "scores": (-2, 2), "labels": (-1, 1), "dtype": "float32"},
     "two variables, sequence": {"loss": TWO, "layout": "sequence", "scores": (-2, 2), "labels": (-1, 1)},

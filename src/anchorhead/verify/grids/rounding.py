@@ -16,7 +16,8 @@ where anchors that are heard together have nearly the same value.
 Sums, division and products add (gamma_(n+1) sum w~ |v| + gamma_n |r~|) / (1 - gamma_n), n being the number of anchors
 that are heard on a cell: adding n numbers errs by gamma_(n-1) of their sizes, and a number by at most itself, so that
 all others, of the weight eps, cost at most 8 eps max|v|. On a cell around c of half width h, w^j_k <= w^j_k(c)
-e^(|a_k - A| h), A = sum w a at c, since log w_k is concave. All sums over anchors are then products of sums over axes.
+e^(|a_k - A| h), A = sum w a at c, since log w_k is concave. All sums over anchors are then products of sums over axes;
+but |r|, which may be much less than sum w |v|, is bounded by `reach`.
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ def grid_rounding(
 def on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarray:
     """(cells_1, …, cells_d)."""
     d, anchors, u = len(cuts), grid.values.size, model.unit
-    weights, errors = zip(
-        *((upper_weights(grid, j, cuts[j])[2], axis_errors(grid, j, cuts[j], d, model)) for j in range(d)), strict=True
-    )
+    _, centres, weights, _ = zip(*(upper_weights(grid, j, cuts[j]) for j in range(d)), strict=True)
+    errors = [axis_errors(grid, j, cuts[j], d, model) for j in range(d)]
     most = sum(float(error.max()) for error in errors)
     shared = model.exp_error + 2 * u * most + 8 * d * model.tiny
     require(most + shared < 20, f"logits of a grid that {model.dtype} cannot hold")
     grown = math.exp(2 * (most + shared))
     size, sides = np.abs(grid.values), [[-1 if i == j else 1 for i in range(d)] for j in range(d)]
     read = contract(size, weights)
+    result = np.minimum(read, reach(grid, [np.exp(one) for one in centres], weights))
     wrong, mean, norm = shared * read, np.full((1,) * d, shared), np.full((1,) * d, shared)
     heard, beyond = np.ones((1,) * d), np.zeros((1,) * d)
     for j, error in enumerate(errors):
@@ -78,11 +79,19 @@ def on_cells(grid: Grid, cuts: list[np.ndarray], model: Arithmetic) -> np.ndarra
         norm = norm + np.sqrt((leaning * error).sum(axis=1)).reshape(sides[j])
         heard = heard * loud.sum(axis=1).reshape(sides[j])
         beyond = beyond + np.where(loud, 0.0, weights[j]).sum(axis=1).reshape(sides[j])
-    moved = grown * np.minimum(wrong + mean * read, norm * spread(grid, weights))
+    moved = grown * np.minimum(wrong + mean * result, norm * spread(grid, weights))
     few, many = model.gamma(heard), model.gamma(heard + 1)
-    summed = (many * grown * read + few * (read + moved)) / (1 - few) + 8 * grown * beyond * size.max()
+    summed = (many * grown * read + few * (result + moved)) / (1 - few) + 8 * grown * beyond * size.max()
     lost = 8 * anchors * model.tiny * (size.max() + 1)
     return (moved + summed + lost) * UP
+
+
+def reach(grid: Grid, centres: Sequence[np.ndarray], upper: Sequence[np.ndarray]) -> np.ndarray:
+    """Bounds on |r| on each cell, from weights c at its centre, as float64 has them, and U >= c, w anywhere on it:
+    |sum w v - sum c v| <= max|v| sum |w - c|, where |w - c| <= 2 U - w - c, and the w add up to 1."""
+    every, near = (reduce(np.multiply.outer, [w.sum(axis=1) for w in one]) for one in (upper, centres))
+    moved = (2 * every - 1 - near + UP - 1) * np.abs(grid.values).max()
+    return np.abs(contract(grid.values, centres)) + moved
 
 
 def spread(grid: Grid, weights: Sequence[np.ndarray]) -> np.ndarray:

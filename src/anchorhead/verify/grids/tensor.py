@@ -81,6 +81,9 @@ def grid_reading(
             others = np.delete(logits.offsets, index[j])
             if picks != [True] or (others > -GATE - 8 * reach).any():
                 return None
+            along = query.features(slice(j * size, (j + 1) * size)).pruned().ids
+            if sides[j] == 1 and len(along) == 1 and along[0] in exact.inputs:  # weighs 1, whatever it is asked
+                axes.append((int(along[0]), 0.0, (np.zeros(1), np.zeros(1))))
         else:
             origin = _origin(one.t, one.ends, logits.terms, exact, model)
             if origin is None:

@@ -54,6 +54,7 @@ class Moments:
     pull, pull3, pull5   |mean a s g|, |mean a s g^3|, |mean a s g^5| for all |s_i| <= 1
     m2, m4, most         mean g^2, mean g^4, max |g|
     spread, entry        |(mean |a_j|)_j|, and the largest |a_ij|
+    pushes               |(mean |a_j g|)_j|
     terms                max_i of the absolute values that a logit over h sums up
     wrong, wrong_pull    where logits carry g up to e: max e, and |mean a s e| for all |s_i| <= 1; g above is then what
                          they carry
@@ -69,6 +70,7 @@ class Moments:
     most: float
     spread: float
     entry: float
+    pushes: float
     terms: float
     weight: float
     examples: int
@@ -80,16 +82,17 @@ def box_moments(
     eigenvalue: float, length: float, entry: float, size: int, rms: float, most: float, terms: float, weight: float,
     examples: int, wrong: float = 0.0,
 ) -> Moments:  # fmt: skip
-    """For every prompt with |a_i| <= length, mean a a' <= eigenvalue, rms(g) <= rms and |g_i| <= most."""
+    """For every prompt with |a_i| <= length, mean a a' <= eigenvalue, rms(g) <= rms and |g_i| <= most.
+
+    mean |a_j phi| <= sqrt(mean a_j^2) rms(phi), so these are of the length sqrt(tr mean a a') rms(phi) at most, the
+    trace being a mean of |a_i|^2, and a sum of as many eigenvalues as there are features."""
     root = min(length, eigenvalue**0.5)
     pull3, pull5 = (min(length * most ** (k - 2) * rms**2, root * most ** (k - 1) * rms) * SLACK for k in (3, 5))
-    spread = (
-        min(length, (size * eigenvalue) ** 0.5) * SLACK
-    )  # mean |a_j| <= sqrt(mean a_j^2), and these add up to the trace
+    spread = min(length, (size * eigenvalue) ** 0.5) * SLACK
     m2 = rms**2 * SLACK
     return Moments(
-        root * rms * SLACK, pull3, pull5, m2, m2 * most**2 * SLACK, most, spread, entry, terms, weight, examples,
-        wrong, root * wrong * SLACK,
+        root * rms * SLACK, pull3, pull5, m2, m2 * most**2 * SLACK, most, spread, entry, spread * rms * SLACK, terms,
+        weight, examples, wrong, root * wrong * SLACK,
     )  # fmt: skip
 
 
@@ -98,16 +101,15 @@ def prompt_moments(
 ) -> Moments:
     """For one prompt, of which |g_i| <= g_i, known up to wrong_i."""
     size, n = np.abs(A), len(A)
-    pull, pull3, pull5 = (
-        min(float(np.linalg.norm(size.T @ g**k)) / n, math.sqrt(eigenvalue * float((g ** (2 * k)).mean()))) * SLACK
-        for k in (1, 3, 5)
-    )
+    lengths = [float(np.linalg.norm(size.T @ g**k)) / n for k in (1, 3, 5)]
+    squares = [math.sqrt(eigenvalue * float((g ** (2 * k)).mean())) for k in (1, 3, 5)]
+    pull, pull3, pull5 = (min(pair) * SLACK for pair in zip(lengths, squares, strict=True))
     spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
     off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
     m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
     return Moments(
-        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), terms, weight, n, float(wrong.max()),
-        off,
+        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), lengths[0] * SLACK, terms, weight, n,
+        float(wrong.max()), off,
     )  # fmt: skip
 
 
@@ -167,7 +169,8 @@ class Mean:
     """A plain mean of what n tokens hold, times `output`: all logits are exactly 0, and weights 1/n up to rounding.
 
     Computed weights are those of lambda_i, |lambda_i| <= Lambda, so what is read moves by at most e^(2 Lambda) Lambda
-    mean |p_i - mean p|, entry by entry; then come sums of n terms. The p_i are pushes a_i g_i.
+    mean |p_i - mean p|, entry by entry, and the last is at most 2 mean |p_i|; then come sums of n terms. The p_i are
+    pushes a_i g_i, and the length of mean |p| is `pushes`.
     """
 
     output: float
@@ -177,7 +180,7 @@ class Mean:
         """As that of an Average."""
         method = float(abs(Fraction(self.output) + Fraction(rate))) * at.pull + rate * at.wrong_pull
         moved = float(softmax_log_error(np.zeros(1), np.zeros(1), model)[0])
-        pushes, n = at.most * at.spread, self.count
+        pushes, n = at.pushes, self.count
         shifted = float(np.exp(2 * moved)) * moved * 2 * pushes
         many, few = float(model.gamma(n + 1)), float(model.gamma(n))
         summed = (many * float(np.exp(2 * moved)) * pushes + few * (pushes + shifted)) / (1 - few)
