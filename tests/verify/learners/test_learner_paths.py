@@ -22,8 +22,6 @@ from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar.part import Part
 
-NONE = (Fraction(0),)
-
 
 def expression(text: str) -> Expression:
     return read_expression(parse(text, ("s", "y", "x")).to_json())
