@@ -232,6 +232,8 @@ def sequence_step(target: Descent, held: Anchors, labels: tuple[Part, ...], reac
     """Of a descent in the sequence layout; labels: the parts of a head for y, where that is taken off the link."""
     form = target.loss.form
     residual, labelled = form == "phi(s - y)", form == "phi(s) - y"
+    if target.threshold:
+        raise CertificateError("no threshold is computed in a sequence")
     if bool(labels) != labelled:
         raise CertificateError(f"a head for labels belongs to links of the form phi(s) - y, and to no others: {form}")
     collect = SequenceStep.of(target, pieces_of(form, held, labels), reach, dtype)
@@ -243,12 +245,12 @@ def many_step(target: ManyLearners, held: Sequence[tuple[Part, ...]], sharpness:
     links = tuple(_head_link(loss.link, parts) for loss, parts in zip(target.losses, held, strict=True))
     steepest = max(1.0, *(float(np.abs(part.slopes).max()) for link in links for part in link.parts))
     scoring = Scoring.of(2 * sharpness, False, dtype, taken=True)
-    collect = Average.of(descent_of(target), sharpness, dtype)
+    collect = Average.of(unit_descent(target), sharpness, dtype)
     far = 2.0 ** math.ceil(math.log2(steepest)) * OF_MANY
     return ScoreLinks(links, collect, scoring, True, True, "pair", True, False, far)
 
 
-def descent_of(target: ManyLearners) -> Descent:
+def unit_descent(target: ManyLearners) -> Descent:
     """What a step of many learners is: rates are in the rows, and the update is the mean itself."""
     return Descent(named_loss("squared"), target.steps, 1.0, target.weights)
 
