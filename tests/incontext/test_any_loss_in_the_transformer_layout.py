@@ -248,3 +248,15 @@ def _rebuilt(net: Learner, repeat: Repeat, embed: Embed) -> Network:
 def test_what_cannot_be_built_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(AnchorheadError, match=message):
         incontext.gradient_descent(steps=2, rate=0.1, features=2, **options)
+
+
+def test_links_of_large_values_are_proven_and_verified() -> None:
+    """exp(14) times the sharpness is not small beside what lowers those who are no examples: but their links are 0."""
+    net = incontext.gradient_descent(
+        "poisson", steps=2, rate=1e-9, features=2, on=(-1, 1), examples=3, scores=(-6, 14), progress=False
+    )
+    assert net.certificate is not None
+    assert net.certificate.kind == "proven"
+    ah.check(net)
+    prompt = net.prompt(np.array([[0.5, -0.25], [1.0, 0.1], [-0.75, 1.0]]), np.array([1.0, 0.0, 3.0]))
+    assert _deviation(net, prompt) <= net.certify(prompt).bound

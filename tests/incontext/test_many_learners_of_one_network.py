@@ -190,8 +190,16 @@ def test_registers_that_are_no_anchors_leave_no_proof_where_they_are_heard(exact
         replace(part, slopes=part.slopes - part.slopes[0] + 1),
     ):
         changed = replace(step, links=(replace(link, parts=(wrong,)), *step.links[1:]))
-        assert not changed.answered
-        assert bound_for_rows(changed, learners, rows, arithmetic_of("float64")).total == np.inf
+        with pytest.raises(CertificateError, match="come within reach"):
+            bound_for_rows(changed, learners, rows, arithmetic_of("float64"))
+
+
+def test_links_so_large_that_they_lift_the_row_of_the_start_have_no_proof() -> None:
+    """exp(16) times the sharpness is not small beside what lowers the links of those who are no examples."""
+    net = incontext.many_learners(("squared", "poisson"), steps=2, features=2, reach=16.0)
+    prompt = net.prompt([[0.5, 0.25], [1.0, -1.0]], [1.0, 0.0], loss="squared", rate=0.1)
+    with pytest.raises(CertificateError, match="come within reach"):
+        net.certify(prompt)
 
 
 @pytest.mark.parametrize(

@@ -191,3 +191,17 @@ def test_what_is_proven_is_proven_of_the_numbers_that_are_stored(name: str) -> N
     found = np.abs(other(prompt, path=True, outside="ignore") - net.exact(prompt, path=True)).max()
     bound = other.certify(prompt, progress=False).bound
     assert net.certify(prompt, progress=False).bound < found <= bound
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "squared, sequence", "two variables, sequence"])
+def test_a_threshold_that_no_layer_computes_is_missed(name: str) -> None:
+    net = learner(name)
+    shrinking = replace(net.descent, threshold=0.1, momentum=0.0)
+    with pytest.raises(CertificateError):
+        step_of(net, shrinking)
+
+
+def test_a_step_for_a_threshold_has_a_clip() -> None:
+    shrinking = replace(learner("squared").descent, threshold=0.1)
+    with pytest.raises(CertificateError, match="goes with a clip"):
+        Average.of(shrinking, 2.0**-4, "float64")

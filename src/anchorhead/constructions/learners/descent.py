@@ -102,7 +102,8 @@ def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     sharpness = _lowest(bound)
     if not np.isfinite(bound(sharpness)):
         sharpness = min(SHARPNESSES, key=bound)
-    step = squared_step(Average.of(target, sharpness, dtype, clip_of(target, dtype)))
+    own = clip if guide is target else clip_of(target, dtype)
+    step = squared_step(Average.of(target, sharpness, dtype, own))
     return _best([_certified(step, target, x, y, dtype)])
 
 
@@ -130,10 +131,10 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     scoring = _lowest(lambda h: error(h, collecting))
     collecting = _lowest(lambda h: error(scoring, h), near=collecting)
     made: list[Learner] = []
-    clip = clip_of(target, dtype)
+    own = clip if guide is target else clip_of(target, dtype)
     while min(scoring, collecting) > 0.5 * SHARPNESSES[-1] and (not made or made[-1].certificate is None):
         # a drift over many steps may take links further than a single step does
-        step = linked(target, held, clip, scoring, collecting, dtype)
+        step = linked(target, held, own, scoring, collecting, dtype)
         made.append(_certified(step, target, x, y, dtype))
         scoring, collecting = scoring / 2, collecting / 2
     return _best(made)

@@ -151,6 +151,8 @@ class Average:
     @classmethod
     def of(cls, target: Descent, sharpness: float, dtype: str, clip: Clip | None = None) -> Average:
         """With sharpnesses h and 2h, and all else as the dtype stores it."""
+        if bool(target.threshold) != (clip is not None):
+            raise CertificateError("a descent with a threshold goes with a clip, and no other does")
         number, sharp = np.dtype(dtype).type, sharpnesses(sharpness)
         outputs = (float(number(-target.rate * share / h)) for h, (_, share) in zip(sharp, SHARES, strict=True))
         return cls(sharp, tuple(outputs), Update.of(target, dtype), clip)

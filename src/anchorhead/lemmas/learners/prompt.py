@@ -35,7 +35,7 @@ from anchorhead.lemmas.learners.loop import (
 )
 from anchorhead.lemmas.learners.norms import eigenvalue_bound, length_of, lengths
 from anchorhead.lemmas.learners.score import Written
-from anchorhead.lemmas.learners.steps import HeadAt, Step, descent_of
+from anchorhead.lemmas.learners.steps import HeadAt, Step, unit_descent
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 
@@ -104,7 +104,7 @@ def bound_for_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, 
 
 def bound_for_rows(step: Step, target: ManyLearners, rows: Rows, model: Arithmetic) -> PathBound:
     """For one prompt of a network of many learners, whose update is the mean itself; raises RateTooLarge."""
-    return _bound(step, descent_of(target), Prompt.of_rows(rows), model)
+    return _bound(step, unit_descent(target), Prompt.of_rows(rows), model)
 
 
 def _bound(step: Step, target: Descent, prompt: Prompt, model: Arithmetic) -> PathBound:

@@ -46,7 +46,7 @@ Array = Float[np.ndarray, " n"]
 Carriers = Literal["one", "each", "pair"]
 """Which tokens carry w: one state; a register for each example; two registers, of w and -w."""
 HIDDEN = 2.0**20
-"""By how much registers that are no anchors are lowered in a network of many learners."""
+"""By how much tokens that are no anchors, or no examples, are lowered in a network of many learners."""
 OF_MANY = 2.0**40
 """A score so large that anchors of other links come within reach there."""
 ROOM = 2.0**16
@@ -131,16 +131,27 @@ class ScoreLinks(Step):
         return _lowered(max(link.logits(score) for link in self.links), self.far, PRODUCTS, model)
 
     @cached_property
-    def answered(self) -> bool:
-        """Whether tokens of slope 0 that are lowered by HIDDEN are out of reach at every score, since some anchor of
-        every part does not fall there, and answers with its offset at least."""
+    def hidden(self) -> bool:
+        """Whether tokens that are lowered by HIDDEN alone are out of reach, as they are among many learners.
+
+        Those that are no anchors have slope 0. At every score some anchor of every part does not fall, and answers with
+        its offset at least. Those that are no examples have the score 0, and a mean of values for a link, which the
+        largest sharpness multiplies; examples answer with logits of at least -1 (lemmas.learners.average).
+        """
         parts = [part for link in self.links if isinstance(link, HeadLink) for part in link.parts]
         sides = [part.offsets[side * part.slopes >= 0] for part in parts for side in (-1, 1)]
-        return all(side.max(initial=-np.inf) >= 2 * SILENT - HIDDEN for side in sides)
+        heard = all(side.max(initial=-np.inf) >= 2 * SILENT - HIDDEN for side in sides)
+        read = 1.01 * max(self.collect.sharpness) * sum(link.largest for link in self.links)
+        return heard and read <= HIDDEN - 2 * SILENT
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         link = self.links[number]
-        served = not self.ranged or (self.answered and self.alone(max(-low, high), model))
+        if self.ranged and not self.hidden:
+            raise CertificateError(
+                "values or offsets of links are so large that tokens which are no anchors, or no examples, come within "
+                "reach: build with a smaller reach"
+            )
+        served = not self.ranged or self.alone(max(-low, high), model)
         if not served or (isinstance(link, GridLink) and not y <= link.labels):
             return HeadAt(NOWHERE, math.inf)
         if isinstance(link, HeadLink):
@@ -221,6 +232,8 @@ def sequence_step(target: Descent, held: Anchors, labels: tuple[Part, ...], reac
     """Of a descent in the sequence layout; labels: the parts of a head for y, where that is taken off the link."""
     form = target.loss.form
     residual, labelled = form == "phi(s - y)", form == "phi(s) - y"
+    if target.threshold:
+        raise CertificateError("no threshold is computed in a sequence")
     if bool(labels) != labelled:
         raise CertificateError(f"a head for labels belongs to links of the form phi(s) - y, and to no others: {form}")
     collect = SequenceStep.of(target, pieces_of(form, held, labels), reach, dtype)
@@ -232,12 +245,12 @@ def many_step(target: ManyLearners, held: Sequence[tuple[Part, ...]], sharpness:
     links = tuple(_head_link(loss.link, parts) for loss, parts in zip(target.losses, held, strict=True))
     steepest = max(1.0, *(float(np.abs(part.slopes).max()) for link in links for part in link.parts))
     scoring = Scoring.of(2 * sharpness, False, dtype, taken=True)
-    collect = Average.of(descent_of(target), sharpness, dtype)
+    collect = Average.of(unit_descent(target), sharpness, dtype)
     far = 2.0 ** math.ceil(math.log2(steepest)) * OF_MANY
     return ScoreLinks(links, collect, scoring, True, True, "pair", True, False, far)
 
 
-def descent_of(target: ManyLearners) -> Descent:
+def unit_descent(target: ManyLearners) -> Descent:
     """What a step of many learners is: rates are in the rows, and the update is the mean itself."""
     return Descent(named_loss("squared"), target.steps, 1.0, target.weights)
 

@@ -6,7 +6,8 @@ logits are h r_i and -h r_i and the values x_i and -x_i, so one head reads
     (sum_i x_i sinh(h r_i)) / (sum_i cosh(h r_i)) = h g + O(h^3),    g = mean of r_i x_i, the gradient.
 
 Two sharpnesses, h and 2h, weighted 4/3 and -1/3, leave h^5. The state's own key is out of reach, and so are registers.
-A threshold is one more layer.
+Examples and registers ask as well, and what becomes of their w nobody sees: keys and values are of features that stay
+as they are. A threshold is one more layer.
 """
 
 from __future__ import annotations

@@ -11,6 +11,10 @@ state that reads w at the end. Before the steps, w is copied from the prompt's s
 
 Rows and registers that a layer does not mean are left out by `grid` (only the first registers are seen) or are out of
 reach. So a step costs a multiple of the number of rows.
+
+Registers, the state and the start row ask as well. They show x = 0, so they read as much of w as of -w: their scores
+are exactly 0, and their links are means of values of anchors, too small beside HIDDEN for anybody to hear them when
+examples are asked. Their own w is seen by nobody, but for the two that carry it.
 """
 
 from __future__ import annotations
@@ -26,8 +30,6 @@ from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners.links import HeadLink
 from anchorhead.lemmas.learners.steps import HIDDEN, ScoreLinks, many_step
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
-
-OUT_OF_REACH = 2.0**20
 
 
 class Slots:
@@ -83,7 +85,7 @@ def build(target: ManyLearners, step: ScoreLinks, dtype: str) -> Network:
 
     start = attention(  # the register of w takes what the start row carries, that of -w its negative
         "starts with w = 0",
-        OUT_OF_REACH * pick[None, None, slots.sign], pick[None, None, c.start], pick[None, c.v], pick[None, :, w], pick,
+        HIDDEN * pick[None, None, slots.sign], pick[None, None, c.start], pick[None, c.v], pick[None, :, w], pick,
     )  # fmt: skip
     score = attention(  # score <- sum over heads of o tanh(h x . w) - a; the first two registers are seen
         "the score of each example",
@@ -108,7 +110,7 @@ def build(target: ManyLearners, step: ScoreLinks, dtype: str) -> Network:
     collect = attention(  # w <- w + sum over heads of o (sum v exp(h g)) / (sum exp(h g)) over the rows
         "the gradient",
         np.stack([np.stack([h * pick[slots.sign], pick[slots.register]]) for h in step.collect.sharpness]),
-        np.stack([pick[slots.link], -OUT_OF_REACH * pick[c.no_example]])[None],
+        np.stack([pick[slots.link], -HIDDEN * pick[c.no_example]])[None],
         pick[None, c.v],
         np.stack([o * pick[:, w] for o in step.collect.outputs]),
         pick,

@@ -10,6 +10,9 @@ for an address, and anchors of other examples, of other parts of the head, and r
 address adds to the own anchors' logits is exactly 0. The second attention weighs all registers alike, and w takes the
 mean, in every register the same. For phi(s) - y one more part stands for -y, a line in y. For a link g(s, y) the
 anchors are the points of a grid, with logits slope_k s_i + offset_k + slope_l y_i + offset_l.
+
+Anchors ask as well, and what becomes of their push and w nobody sees: keys and values of the first attention are of
+features that stay as they are, and in the second one registers see registers alone.
 """
 
 from __future__ import annotations
@@ -67,8 +70,9 @@ def read(network: Network, target: Descent) -> SequenceLinks:
     slots = Slots(target, link.heads)
     stored.require_width(slots.width)
     each = len(embed.weight) // target.examples
-    if embed.weight.shape[2:] != (target.features + 2,) or embed.bias.ndim != 2 or not each:
-        raise CertificateError("its tokens are no anchors of examples")
+    fits = embed.weight.shape[2:] == (target.features + 2,) and embed.bias.ndim == 2 and each > 0
+    if not fits or link.query.shape[1] != len(slots.keys):
+        raise CertificateError("its tokens are no anchors of examples, or are not asked for as such")
     weight, bias = embed.weight[:each], embed.bias[:each]
     x, y, values = weight[:, slots.x[0], 0], weight[:, slots.y, -1], weight[:, slots.value[0], 0]
     offsets, reach = bias[:, slots.offset], -float(link.query[0, slots.one, slots.one])

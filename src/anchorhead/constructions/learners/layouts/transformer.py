@@ -71,8 +71,8 @@ def _held(stored: Stored, target: Descent, slots: Slots, far: float) -> Anchors:
         rows = stored.registers[stored.registers[:, slots.of_plus] == 1]
         return tuple(stored.part(rows, slots.anchor(part), far) for part in range(slots.parts))
     link = stored.body[1]
-    if link.grid is None or len(link.grid) != 2:
-        raise CertificateError("its link is of two variables, but no grid")
+    if link.grid is None or len(link.grid) != 2 or link.grid[0] < 2:
+        raise CertificateError("its link is of two variables, but no grid of points and one more along the score")
     points = stored.registers[: link.points].reshape(*link.grid, -1)[:-1]
     (slope, offset, _), (slope_y, offset_y, value) = slots.anchor(0), slots.anchor(1)
     axes = [(points[:, 0, slope], points[:, 0, offset]), (points[0, :, slope_y], points[0, :, offset_y])]
