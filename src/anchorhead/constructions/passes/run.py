@@ -13,9 +13,9 @@ what comes closest travels in NotReached. A plan takes the same passes and stops
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from anchorhead.constructions.passes.estimate import Guesses
 from anchorhead.constructions.passes.foresee import foreseen
 from anchorhead.constructions.passes.heads import HeadRefused, with_heads
 from anchorhead.constructions.passes.layout import built, drafted, require_room
+from anchorhead.constructions.passes.parts import PartGrid
 from anchorhead.constructions.passes.prove import ProvenMlp, certified
 from anchorhead.constructions.passes.ranges import MARGIN, ranged
 from anchorhead.constructions.passes.simplify import forms_of, ways_of
@@ -51,6 +52,8 @@ COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
 Way = TypeVar("Way")
 Made = TypeVar("Made")
+Grids = TypeVar("Grids")
+Neurons = TypeVar("Neurons")
 
 
 @dataclass(eq=False)
@@ -205,7 +208,7 @@ def proven_functions(target: SeveralVariables, request: BuildRequest) -> Network
 
 
 def _proven_grids(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Grids first, with a share of the error; neurons get what is left of it; then one walk over all of them."""
+    """Grids and neurons, side by side, and one walk over all of them."""
     if request.placement == "uniform":
         return parts.even_grid(target, request)
     if target.one_grid and not request.causal:
@@ -213,29 +216,49 @@ def _proven_grids(target: SeveralVariables, request: BuildRequest) -> Network:
         return solved_grid(target, request).network
     for _, several, _ in parts.grid_requests(target, request.error):
         parts.require_continuous(several)
+
+    def of_neurons(network: Mlp, grids: Sequence[PartGrid]) -> ProvenMlp:
+        left = parts.left_for_neurons(target, request, grids)
+        return proven_mlp(network, target.on, replace(request, within=left))
+
+    def of_both(grids: Sequence[PartGrid], neurons: ProvenMlp | None) -> Network:
+        network = parts.certified(target, request, grids, neurons)
+        reached = np.inf if network.certificate is None else network.certificate.bound
+        if reached > request.error:
+            raise AnchorheadError(f"together the parts are within {reached:.3g}")
+        return network
+
+    return shared_out(target, request, partial(parts.solved, target, request), of_neurons, of_both)
+
+
+def shared_out(
+    target: SeveralVariables,
+    request: BuildRequest,
+    of_grids: Callable[[float], Grids],
+    of_neurons: Callable[[Mlp, Grids], Neurons],
+    of_both: Callable[[Grids, Neurons | None], Made],
+) -> Made:
+    """What is made of grids, which get a share of the error, and of neurons, which get what is left of it: of the first
+    share within which both can be had."""
     refused: AnchorheadError | None = None
-    least, most = 0.0, np.inf
-    for share in SHARES if target.parts.network is not None else (1.0,):
+    least, most, network = 0.0, np.inf, target.parts.network
+    for share in SHARES if network is not None else (1.0,):
         if not least < share < most:
             continue
         try:
-            grids = parts.solved(target, request, share)
+            grids = of_grids(share)
         except AnchorheadError as error:
             refused, least = refused or error, share
             continue
         try:
-            neurons = None
-            if target.parts.network is not None:
-                left = parts.left_for_neurons(target, request, grids)
-                neurons = proven_mlp(target.parts.network, target.on, replace(request, within=left))
+            neurons = None if network is None else of_neurons(network, grids)
         except AnchorheadError as error:
             refused, most = refused or error, share
             continue
-        network = parts.certified(target, request, grids, neurons)
-        reached = np.inf if network.certificate is None else network.certificate.bound
-        if reached <= request.error:
-            return network
-        refused = refused or AnchorheadError(f"together the parts are within {reached:.3g}")
+        try:
+            return of_both(grids, neurons)
+        except AnchorheadError as error:
+            refused = refused or error
     raise AnchorheadError(
         f"within={request.error:g} is not reached for {target} in {request.dtype}, by parts that share it: {refused}"
     )
