@@ -21,13 +21,15 @@ from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement,
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.side_by_side import side_by_side
 from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.functions import shared_out, taken_apart
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part, require_uniform
-from anchorhead.constructions.passes.run import Tries, shared_out, taken_apart
+from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.planning.plan import Plan, Row, beside, check_request, neuron_rows, row_of
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimates, uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
+from anchorhead.constructions.single.head import MAX_ANCHORS as MAX_ANCHORS_OF_HEAD
 from anchorhead.constructions.single.head import SEARCH
 from anchorhead.constructions.single.head_network import head_drafts
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
@@ -52,7 +54,6 @@ from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
 USUAL = (1e-2, 1e-4, 1e-6, 1e-8)
 """The errors that are planned for where none are named."""
-MAX_HEAD = 512
 _Planned = tuple[SeveralVariables, Sequence[Row]]
 """Functions as they were taken apart, and rows of what becomes of them."""
 
@@ -130,21 +131,15 @@ class NotPlanned(NotReached):
 class Estimates(ActivationHeads):
     """Shapes that are solved for and not proven; each serves for several errors."""
 
-    def _solved(
+    def _new(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
     ) -> ActivationHead:
-        key = (activation, interval)
-        fits = [s for k, s in self._known.items() if k[:2] == key and error / 4 <= s.error <= error]
-        if activation.op == "variable" or fits:
-            return fits[0] if fits else self._line(error)
         target = ScalarTarget((activation,), *interval)
         found = smallest(
             target.values, target.kinks, *interval, error,
-            dtype=self.dtype, max_anchors=MAX_HEAD, progress=self.progress, effort=Effort(SEARCH),
+            dtype=self.dtype, max_anchors=MAX_ANCHORS_OF_HEAD, progress=self.progress, effort=Effort(SEARCH),
         )  # fmt: skip
-        parts = found.estimate.exact, found.estimate.rounding
-        self._known[(*key, error)] = shape_of(found.atom, *parts, activation, interval, degree)
-        return self._known[(*key, error)]
+        return shape_of(found.atom, found.estimate.exact, found.estimate.rounding, activation, interval, degree)
 
 
 def _row(
@@ -194,7 +189,7 @@ class _Climbed:
         try:
             found = smallest(
                 target.values, target.kinks, target.low, target.high, within,
-                dtype=request.dtype, max_anchors=MAX_HEAD, progress=self._note, effort=self.effort,
+                dtype=request.dtype, max_anchors=MAX_ANCHORS_OF_HEAD, progress=self._note, effort=self.effort,
             )  # fmt: skip
         except AnchorheadError as error:
             return _row(request, np.inf, None, None, str(error), reachable=False)
