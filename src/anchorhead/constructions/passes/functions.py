@@ -105,7 +105,7 @@ def taken_apart(
                 forms_in_order(way, request.error, request.dtype), lambda form: of_neurons(form, way, request)
             )
         parts.require_plain(way, request)
-        groupings = [way] if request.placement == "uniform" else parts.groupings(way, request.causal)
+        groupings = (way,) if request.placement == "uniform" else parts.groupings(way, request.causal)
         plain = replace(request, form="deep", layout="transformer")
         return _first(groupings, lambda one: of_grids(one, plain))
 

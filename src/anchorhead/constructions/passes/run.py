@@ -26,6 +26,7 @@ from anchorhead.constructions.passes.heads import HeadRefused, with_heads
 from anchorhead.constructions.passes.layout import built, drafted, require_room
 from anchorhead.constructions.passes.prove import ProvenMlp, certified
 from anchorhead.constructions.passes.ranges import MARGIN, ranged
+from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
@@ -99,11 +100,7 @@ class Tries:
 
 
 def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
-    """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
-    token."""
-    within, dtype = request.error, request.dtype
-    if request.layout == "transformer" and (target.tokens or 1) > 1:
-        target = target.with_neurons()
+    within, dtype, target = request.error, request.dtype, for_layout(target, request.layout)
     require_model(dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
         require_representable(within, target.values(points_of(on, target.input_shape)), dtype)

@@ -25,6 +25,7 @@ from anchorhead.constructions.passes.functions import shared_out, taken_apart
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part, require_uniform
 from anchorhead.constructions.passes.run import Tries
+from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.planning.plan import Plan, Row, beside, check_request, neuron_rows, row_of
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimates, uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
@@ -261,9 +262,7 @@ class _Gridded:
         self, network: Mlp, grids: tuple[list[GridAtom], Float[np.ndarray, " outputs"]]
     ) -> tuple[list[Draft], float]:
         """The neurons within what the grids leave, as building would lay them out, and what they err by."""
-        if (network.tokens or 1) > 1:
-            network = network.with_neurons()
-        within = ROOM * (self.request.error - float(grids[1].max()))
+        network, within = for_layout(network, "transformer"), ROOM * (self.request.error - float(grids[1].max()))
         tries = Tries(network, self.target.on, within, self.heads)
         for laid in tries:
             bound = foreseen(laid, tries.sources, self.request)
