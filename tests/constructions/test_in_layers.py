@@ -9,7 +9,8 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.passes.run import forms_in_order, proven_mlp
+from anchorhead.constructions.passes.functions import forms_in_order
+from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.constructions.request import requested
 from anchorhead.language.expressions.parser import parse
 from benchmarks.figures_cases import DEEP

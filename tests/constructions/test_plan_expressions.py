@@ -18,6 +18,11 @@ BUILT = {  # function, the words of ah.plan and ah.approximate, error
         {"on": (0, 1), "tokens": 2, "features": 1},
         1e-3,
     ),
+    "a linear map of tokens": (
+        [["x[0,0] + x[1,0]"], ["x[0,0] - 2*x[1,0]"]],
+        {"on": (0, 1), "tokens": 2, "features": 1},
+        1e-3,
+    ),
 }
 
 

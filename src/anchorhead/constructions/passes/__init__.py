@@ -7,7 +7,7 @@ heads      the smallest proven head for each function, range and error
 layout     the layers of a network, drafted and made
 prove      the certificate of what a walk over the stored weights finds; foresee: what it will find, for plans
 
-functions  which functions are one head, and which go through the passes
+functions  which functions are one head, and in which equal ways others go through the passes
 parts      grids, and neurons beside them
 estimate   about how many anchors a head takes: forms are compared by it
 """

@@ -88,11 +88,13 @@ def require_uniform(target: SeveralVariables, request: BuildRequest) -> None:
         )
 
 
-def groupings(target: SeveralVariables, causal: bool) -> list[SeveralVariables]:
-    """The functions as they are; then, where several grids were joined to one, each for itself, if that helps."""
-    apart = replace(target, join=False)
-    joined, each = ([part.variables for part in one.parts.grids] for one in (target, apart))
-    return [target] if (target.one_grid and not causal) or joined == each else [target, apart]
+def groupings(target: SeveralVariables, causal: bool) -> Iterator[SeveralVariables]:
+    """The functions as they are; then, where several grids were joined to one, each for itself."""
+    yield target
+    if causal or not target.one_grid:
+        apart = replace(target, join=False)
+        if [part.variables for part in apart.parts.grids] != [part.variables for part in target.parts.grids]:
+            yield apart
 
 
 def solved(target: SeveralVariables, request: BuildRequest, share: float) -> list[PartGrid]:

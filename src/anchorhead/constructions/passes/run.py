@@ -1,6 +1,6 @@
-"""The passes, in order: functions and networks of neurons in, attention-only networks with a proof out.
+"""The passes, in order: networks of neurons in, attention-only networks with a proof out.
 
-    simplify   equal ways to write functions, as neurons and grids; affine maps in a row multiplied out
+    simplify   affine maps in a row multiplied out, constants folded; functions first written as neurons (functions)
     ranges     between which ends the argument of every function stays, with room for the errors that reach it
     budget     how far every head may be off, from how much the outputs feel it
     heads      the smallest proven head for each function, range and error
@@ -13,34 +13,26 @@ what comes closest travels in NotReached. A plan takes the same passes and stops
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from typing import TypeVar
+from functools import cached_property
 
 import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.grids.grid import solved_grid
-from anchorhead.constructions.layouts.draft import counted
 from anchorhead.constructions.layouts.neurons import Laid, laid_out
-from anchorhead.constructions.passes import parts
-from anchorhead.constructions.passes.budget import SHARES, budgets
-from anchorhead.constructions.passes.estimate import Guesses
-from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.budget import budgets
 from anchorhead.constructions.passes.heads import HeadRefused, with_heads
 from anchorhead.constructions.passes.layout import built, drafted, require_room
 from anchorhead.constructions.passes.prove import ProvenMlp, certified
 from anchorhead.constructions.passes.ranges import MARGIN, ranged
-from anchorhead.constructions.passes.simplify import forms_of, ways_of
+from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.heads.atom import Dtype
 from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.network import Network
@@ -49,8 +41,6 @@ from anchorhead.proof.arithmetic.arithmetic import require_model
 
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
-Way = TypeVar("Way")
-Made = TypeVar("Made")
 
 
 @dataclass(eq=False)
@@ -110,11 +100,7 @@ class Tries:
 
 
 def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
-    """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
-    token."""
-    within, dtype = request.error, request.dtype
-    if request.layout == "transformer" and (target.tokens or 1) > 1:
-        target = target.with_neurons()
+    within, dtype, target = request.error, request.dtype, for_layout(target, request.layout)
     require_model(dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
         require_representable(within, target.values(points_of(on, target.input_shape)), dtype)
@@ -167,109 +153,6 @@ def proven_mlp(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
             raise AnchorheadError(said) from refused
         bound = np.inf if network.certificate is None else network.certificate.bound
         raise NotReached(f"{said}. The best network is within {bound:.3g}", network, bound, request.error) from refused
-
-
-def taken_apart(
-    target: SeveralVariables,
-    request: BuildRequest,
-    of_neurons: Callable[[Mlp, SeveralVariables, BuildRequest], Made],
-    of_grids: Callable[[SeveralVariables, BuildRequest], Made],
-) -> Made:
-    """What is made of the first of all equal ways to write the functions that reaches the error, the best by estimate
-    first; else the best refusal.
-
-    of_neurons   makes something of a form, and of the functions as they were taken apart
-    of_grids     the same where there are grids, alone or beside neurons
-    """
-
-    def of_way(way: SeveralVariables) -> Made:
-        if way.becomes(request.form, request.layout) != "grids":
-            return _first(
-                forms_in_order(way, request.error, request.dtype), lambda form: of_neurons(form, way, request)
-            )
-        parts.require_plain(way, request)
-        groupings = [way] if request.placement == "uniform" else parts.groupings(way, request.causal)
-        plain = replace(request, form="deep", layout="transformer")
-        return _first(groupings, lambda one: of_grids(one, plain))
-
-    return _first(ways_of(target, request.placement), of_way)
-
-
-def proven_functions(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Neurons, heads over grids, or both."""
-
-    def of_neurons(form: Mlp, way: SeveralVariables, request: BuildRequest) -> Network:
-        return proven_mlp(form, way.on, request).network
-
-    return taken_apart(target, request, of_neurons, _proven_grids)
-
-
-def _proven_grids(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Grids first, with a share of the error; neurons get what is left of it; then one walk over all of them."""
-    if request.placement == "uniform":
-        return parts.even_grid(target, request)
-    if target.one_grid and not request.causal:
-        parts.require_continuous(target)
-        return solved_grid(target, request).network
-    for _, several, _ in parts.grid_requests(target, request.error):
-        parts.require_continuous(several)
-    refused: AnchorheadError | None = None
-    least, most = 0.0, np.inf
-    for share in SHARES if target.parts.network is not None else (1.0,):
-        if not least < share < most:
-            continue
-        try:
-            grids = parts.solved(target, request, share)
-        except AnchorheadError as error:
-            refused, least = refused or error, share
-            continue
-        try:
-            neurons = None
-            if target.parts.network is not None:
-                left = parts.left_for_neurons(target, request, grids)
-                neurons = proven_mlp(target.parts.network, target.on, replace(request, within=left))
-        except AnchorheadError as error:
-            refused, most = refused or error, share
-            continue
-        network = parts.certified(target, request, grids, neurons)
-        reached = np.inf if network.certificate is None else network.certificate.bound
-        if reached <= request.error:
-            return network
-        refused = refused or AnchorheadError(f"together the parts are within {reached:.3g}")
-    raise AnchorheadError(
-        f"within={request.error:g} is not reached for {target} in {request.dtype}, by parts that share it: {refused}"
-    )
-
-
-def _first(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
-    """What is made of the first way that reaches the error; where none does, the closest, or what stands against the
-    first."""
-    refused: list[AnchorheadError] = []
-    for way in ways:
-        try:
-            return make(way)
-        except AnchorheadError as error:
-            refused.append(error)
-    reached = [error for error in refused if isinstance(error, NotReached)]
-    raise min(reached, key=lambda error: error.bound) if reached else refused[0]
-
-
-@lru_cache(maxsize=8)
-def forms_in_order(target: SeveralVariables, within: float, dtype: Dtype) -> list[Mlp]:
-    """The functions as layers of neurons in every form, the best by estimate first; the same for all placements."""
-    found, usual = forms_of(target), BuildRequest(within, dtype, "deep", "transformer")
-    return found if len(found) == 1 else sorted(found, key=lambda form: _estimate(form, target.on, usual))
-
-
-def _estimate(target: Mlp, on: Box, request: BuildRequest) -> tuple[bool, float]:
-    """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once:
-    the passes with heads as large as they are likely to be."""
-    tries = Tries(target, on, request.error, Guesses(request.dtype))
-    laid = next(iter(tries), None)
-    if laid is None or tries.ended is not None:
-        return True, np.inf
-    size = counted(drafted(laid, target, request), target.tokens or 1)
-    return not foreseen(laid, tries.sources, request) <= request.error, float(size.parameters)
 
 
 def _refusal(request: BuildRequest) -> str:

@@ -39,6 +39,12 @@ def forms_of(target: SeveralVariables) -> list[Mlp]:
     return lowered(terms, target.variables, (target.low, target.high), target.tokens, name_of(target.expressions))
 
 
+def for_layout(target: Mlp, layout: str | None) -> Mlp:
+    """Where linear maps act on a token alone, even a linear map of several tokens needs neurons: outputs differ by
+    token."""
+    return target.with_neurons() if layout == "transformer" and (target.tokens or 1) > 1 else target
+
+
 def lowered(terms: Terms, variables: Sequence[str], ends: Ends, tokens: int | None = None, name: str = "") -> list[Mlp]:
     """The networks of all forms that are defined on the box, each once; raises where there is none."""
     written: dict[tuple[object, ...], Mlp] = {}

@@ -22,6 +22,7 @@ from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.constructions.passes.foresee import foreseen
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.run import Tries
+from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.planning.plan_tables import WIDTH, csv_table, html_table, latex_table, listed, text_table
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimate, UniformEstimates
 from anchorhead.constructions.representable import points_of, require_representable
@@ -137,12 +138,11 @@ def neuron_rows(target: Mlp, on: Box, request: BuildRequest, heads: ActivationHe
     """
     hidden = len(merged(target)[0])
     forms = FORMS if hidden == 1 else ("deep",)
-    layouts = ("transformer",) if request.causal else LAYOUTS
-    if not hidden and (target.tokens or 1) > 1:
-        layouts = ("sequence",)
-    tries = Tries(target, on, request.error, heads)
+    layouts: tuple[Layout, ...] = ("transformer",) if request.causal else LAYOUTS
+    written = {layout: for_layout(target, layout) for layout in layouts}
+    tries = {one: Tries(one, on, request.error, heads) for one in written.values()}
     return [
-        _row(tries, replace(request, form=form, layout=layout))
+        _row(tries[written[layout]], replace(request, form=form, layout=layout))
         for form in forms
         for layout in layouts
         if request.form in (None, form) and request.layout in (None, layout)

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from anchorhead.constructions.build_request import BuildRequest, Placement
 from anchorhead.constructions.causal import without_later_tokens
@@ -19,15 +20,17 @@ from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, grid_drafts, placed_drafts
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.side_by_side import side_by_side
-from anchorhead.constructions.passes.budget import SHARES
 from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.functions import shared_out, taken_apart
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part, require_uniform
-from anchorhead.constructions.passes.run import Tries, taken_apart
+from anchorhead.constructions.passes.run import Tries
+from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.planning.plan import Plan, Row, beside, check_request, neuron_rows, row_of
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimates, uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
+from anchorhead.constructions.single.head import MAX_ANCHORS as MAX_ANCHORS_OF_HEAD
 from anchorhead.constructions.single.head import SEARCH
 from anchorhead.constructions.single.head_network import head_drafts
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
@@ -44,7 +47,7 @@ from anchorhead.language.expressions.text import name_of
 from anchorhead.language.targets import ScalarTarget
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.progress import Progress, Status
+from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
@@ -52,7 +55,6 @@ from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 ESTIMATED = "estimated: solved for, not proven; a proof may ask for a little more"
 USUAL = (1e-2, 1e-4, 1e-6, 1e-8)
 """The errors that are planned for where none are named."""
-MAX_HEAD = 512
 _Planned = tuple[SeveralVariables, Sequence[Row]]
 """Functions as they were taken apart, and rows of what becomes of them."""
 
@@ -110,7 +112,7 @@ class _Functions:
     def _of_grids(self, way: SeveralVariables, request: BuildRequest) -> _Planned:
         if request.placement == "uniform":
             return _reached(way, [_even_grid(way, request)])
-        return _reached(way, [_side_by_side(way, request, self.heads["solved"])])
+        return _reached(way, [_Gridded(way, request, self.heads["solved"]).row()])
 
 
 def _reached(way: SeveralVariables, rows: Sequence[Row]) -> _Planned:
@@ -130,21 +132,15 @@ class NotPlanned(NotReached):
 class Estimates(ActivationHeads):
     """Shapes that are solved for and not proven; each serves for several errors."""
 
-    def _solved(
+    def _new(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
     ) -> ActivationHead:
-        key = (activation, interval)
-        fits = [s for k, s in self._known.items() if k[:2] == key and error / 4 <= s.error <= error]
-        if activation.op == "variable" or fits:
-            return fits[0] if fits else self._line(error)
         target = ScalarTarget((activation,), *interval)
         found = smallest(
             target.values, target.kinks, *interval, error,
-            dtype=self.dtype, max_anchors=MAX_HEAD, progress=self.progress, effort=Effort(SEARCH),
+            dtype=self.dtype, max_anchors=MAX_ANCHORS_OF_HEAD, progress=self.progress, effort=Effort(SEARCH),
         )  # fmt: skip
-        parts = found.estimate.exact, found.estimate.rounding
-        self._known[(*key, error)] = shape_of(found.atom, *parts, activation, interval, degree)
-        return self._known[(*key, error)]
+        return shape_of(found.atom, found.estimate.exact, found.estimate.rounding, activation, interval, degree)
 
 
 def _row(
@@ -194,7 +190,7 @@ class _Climbed:
         try:
             found = smallest(
                 target.values, target.kinks, target.low, target.high, within,
-                dtype=request.dtype, max_anchors=MAX_HEAD, progress=self._note, effort=self.effort,
+                dtype=request.dtype, max_anchors=MAX_ANCHORS_OF_HEAD, progress=self._note, effort=self.effort,
             )  # fmt: skip
         except AnchorheadError as error:
             return _row(request, np.inf, None, None, str(error), reachable=False)
@@ -223,55 +219,68 @@ class _Climbed:
         return _row(request, bound, drafts, atom.anchors, note)
 
 
-def _side_by_side(target: SeveralVariables, request: BuildRequest, heads: ActivationHeads) -> Row:
-    """Grids, and neurons beside them, solved and laid out as they would be, and counted."""
-    share = SHARES[0] if target.parts.network is not None else 1.0
-    try:
-        atoms, error = [], 0.0
-        for _, several, within in grid_requests(target, share * request.error):
-            last, aim = [0.0], within * AIM[len(several.variables)]
-            progress = _noted(last, request)
-            ends = several.low, several.high
-            atoms.append(solve_grid(several.values, *ends, aim, request.dtype, MAX_ANCHORS, progress))
-            error += last[0]
-        neurons, more = _neurons(target, request, (1 - share) * request.error, heads)
-    except AnchorheadError as refused:
-        return _row(request, np.inf, None, None, str(refused), reachable=False)
-    if target.one_grid and not request.causal:
-        drafts = _one_grid(target, atoms[0].sides, atoms[0])
-    else:
+@dataclass(frozen=True, eq=False)
+class _Gridded:
+    """Grids, and neurons beside them, solved as they would be and not proven."""
+
+    target: SeveralVariables
+    request: BuildRequest
+    heads: ActivationHeads
+
+    def row(self) -> Row:
+        try:
+            if self.target.one_grid and not self.request.causal:
+                atom, error = self._solved(self.target, self.request.error)
+                return _row(self.request, error, _one_grid(self.target, atom.sides, atom), atom.anchors, ESTIMATED)
+            return shared_out(self.target, self.request, self._of_grids, self._of_neurons, self._of_both)
+        except AnchorheadError as refused:
+            return _row(self.request, np.inf, None, None, str(refused), reachable=False)
+
+    def _solved(self, several: SeveralVariables, within: float) -> tuple[GridAtom, float]:
+        """A grid within an error, and what the solver found it to err by."""
+        last = 0.0
+
+        def noted(status: Status) -> None:
+            nonlocal last
+            last = last if status.error is None else status.error
+            if self.request.progress:
+                self.request.progress(status)
+
+        aim, dtype = within * AIM[len(several.variables)], self.request.dtype
+        return solve_grid(several.values, several.low, several.high, aim, dtype, MAX_ANCHORS, noted), last
+
+    def _of_grids(self, share: float) -> tuple[list[GridAtom], Float[np.ndarray, " outputs"]]:
+        """The grids within a share of the error, and what they make each output err by."""
+        atoms, errors = [], np.zeros(self.target.outputs)
+        for part, several, within in grid_requests(self.target, share * self.request.error):
+            atom, error = self._solved(several, within)
+            atoms.append(atom)
+            errors[list(part.outputs)] += error
+        return atoms, errors
+
+    def _of_neurons(
+        self, network: Mlp, grids: tuple[list[GridAtom], Float[np.ndarray, " outputs"]]
+    ) -> tuple[list[Draft], float]:
+        """The neurons within what the grids leave, as building would lay them out, and what they err by."""
+        network, within = for_layout(network, "transformer"), ROOM * (self.request.error - float(grids[1].max()))
+        tries = Tries(network, self.target.on, within, self.heads)
+        for laid in tries:
+            bound = foreseen(laid, tries.sources, self.request)
+            if bound <= within:
+                return drafted(laid, network, self.request), bound
+        said = f"an error of {within:.3g} is out of reach of the neurons in {self.request.dtype}"
+        raise tries.ended or AnchorheadError(said)
+
+    def _of_both(
+        self, grids: tuple[list[GridAtom], Float[np.ndarray, " outputs"]], neurons: tuple[list[Draft], float] | None
+    ) -> Row:
+        target, (atoms, errors), (own, more) = self.target, grids, neurons or ([], 0.0)
         pairs = zip(target.parts.grids, atoms, strict=True)
-        parts = [grid_part(target, part, atom, request.causal) for part, atom in pairs]
-        parts += [] if neurons is None else [network_part(target, neurons)]
+        parts = [grid_part(target, part, atom, self.request.causal) for part, atom in pairs]
+        parts += [network_part(target, own)] if own else []
         drafts, _ = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
-    anchors = max(atom.anchors for atom in atoms)
-    return _row(request, error + more, drafts, anchors, ESTIMATED)
-
-
-def _noted(last: list[float], request: BuildRequest) -> Progress:
-    def progress(status: Status) -> None:
-        last[0] = last[0] if status.error is None else status.error
-        if request.progress:
-            request.progress(status)
-
-    return progress
-
-
-def _neurons(
-    target: SeveralVariables, request: BuildRequest, within: float, heads: ActivationHeads
-) -> tuple[list[Draft] | None, float]:
-    """The neurons beside the grids, as building would lay them out, and what they may err by."""
-    network = target.parts.network
-    if network is None:
-        return None, 0.0
-    if (network.tokens or 1) > 1:
-        network = network.with_neurons()
-    tries = Tries(network, target.on, ROOM * within, heads)
-    for laid in tries:
-        bound = foreseen(laid, tries.sources, request)
-        if bound <= within:
-            return drafted(laid, network, request), bound
-    raise tries.ended or AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {request.dtype}")
+        anchors = max(atom.anchors for atom in atoms)
+        return _row(self.request, float(errors.max()) + more, drafts, anchors, ESTIMATED)
 
 
 def _even_grid(target: SeveralVariables, request: BuildRequest) -> Row:

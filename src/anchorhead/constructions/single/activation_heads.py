@@ -93,11 +93,16 @@ class ActivationHeads:
         for (known, where, *_), shape in self._known.items():
             if (known, where) == (activation, interval) and error / 4 <= shape.error <= error:
                 return shape
-        request = BuildRequest(error, self.dtype, progress=self.progress)
-        found = best_head(ScalarTarget((activation,), *interval), request)
-        shape = shape_of_head(found, activation, interval, degree)
+        shape = self._new(activation, interval, error, degree)
         self._known[(activation, interval, error)] = shape
         return shape
+
+    def _new(
+        self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
+    ) -> ActivationHead:
+        request = BuildRequest(error, self.dtype, progress=self.progress)
+        found = best_head(ScalarTarget((activation,), *interval), request)
+        return shape_of_head(found, activation, interval, degree)
 
     def _line(self, error: float) -> ActivationHead:
         """x on [-1, 1]: the fewest anchors within the error, or the best there is."""
