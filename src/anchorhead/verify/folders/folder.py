@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class Family:
     transposed: bool = False
     renamed: tuple[tuple[str, str], ...] = ()
     """What stands in the names of stored arrays for parts of the modules' own names, where that is something else."""
+    biased: Callable[[Mapping[str, Any]], bool] = lambda config: True
+    """Whether its maps have biases: what is stored for one that has none is never loaded."""
 
 
 def _bert_norm(config: Mapping[str, Any]) -> str:
@@ -62,7 +64,8 @@ _WHISPER = Family("activation_fn", "final_layer_norm", "fc1", "fc2")
 
 
 def _gated(norm: str = "post_attention_layernorm", gain: float = 0.0) -> Family:
-    return Family("mlp", norm, "mlp.up_proj", "mlp.down_proj", "mlp.gate_proj", False, gain)
+    maps = "mlp.up_proj", "mlp.down_proj", "mlp.gate_proj"
+    return Family("mlp", norm, *maps, centred=False, gain=gain, biased=lambda config: False)
 
 
 FAMILIES = {
@@ -73,8 +76,9 @@ FAMILIES = {
     "vit": Family("mlp.activation_fn", "layernorm_after", "mlp.fc1", "mlp.fc2", renamed=_VIT),
     "whisper": _WHISPER,
     "gpt2": Family("mlp.act", "ln_2", "mlp.c_fc", "mlp.c_proj", transposed=True),
-    "opt": Family("activation_fn", _opt_norm, "fc1", "fc2"),
-    **{name: _gated() for name in ("llama", "mistral", "qwen2", "qwen3")},
+    "opt": Family("activation_fn", _opt_norm, "fc1", "fc2", biased=lambda config: config.get("enable_bias", True)),
+    "llama": replace(_gated(), biased=lambda config: config.get("mlp_bias", False)),
+    **{name: _gated() for name in ("mistral", "qwen2", "qwen3")},
     "gemma": _gated(gain=1.0),
     "gemma2": _gated("pre_feedforward_layernorm", 1.0),
     "gemma3_text": _gated("pre_feedforward_layernorm", 1.0),
@@ -113,6 +117,7 @@ def _verified(folder: Path, tell: Tell) -> list[LayerChecked]:
     require(report.get("kind") == "proven", f"{folder}: its errors are measured, nothing is stated as proven")
     model = arithmetic_of(str(settings.get("dtype")))
     require(report.get("dtype") == config.get("dtype") == model.dtype, "config and report name different dtypes")
+    require(config.get("quantization_config") is None, "matrices that are rounded when they are loaded")
     kind = str(config.get("model_type")).removeprefix("attention_only_")
     require(kind in FAMILIES, f"models of type {kind[:40]!r} are not known")
     family, arrays = FAMILIES[kind], _Arrays(folder, FAMILIES[kind], model)
@@ -149,8 +154,9 @@ def _prepared(
     name, certificate = str(stated["name"]), stated["certificate"]
     require(certificate.get("kind") == "proven", f"{name} states a measured error")
     where = family.norm if isinstance(family.norm, str) else family.norm(config)
-    scale = arrays[f"{name}.{where}.weight"] + family.gain
-    stored = arrays.get(f"{name}.{where}.bias")
+    require(config.get("layer_norm_elementwise_affine", True), "norms that have no weights")
+    weight, stored = arrays.weight_and_bias(f"{name}.{where}", family.centred)
+    scale = weight + family.gain
     shift = np.zeros_like(scale) if stored is None else stored
     (image,) = [one for one in certificate["conditions"] if one.get("kind") == "image of a norm"]
     same = np.array_equal(image["scale"], scale) and np.array_equal(image["shift"], shift)
@@ -161,8 +167,8 @@ def _prepared(
     require(norm.slack >= 1e-3 and norm.rounding >= 4 * model.unit, f"{name}: no room for the norm's own rounding")
 
     def read(path: str) -> Map:
-        weight = arrays[f"{name}.{path}.weight"]
-        return Map(weight.T if family.transposed else weight, arrays.get(f"{name}.{path}.bias"))
+        weight, bias = arrays.weight_and_bias(f"{name}.{path}", family.biased(config))
+        return Map(weight.T if family.transposed else weight, bias)
 
     up = range_of(read(family.up), norm, model)
     gate = None if family.gate is None else range_of(read(family.gate), norm, model)
@@ -306,11 +312,21 @@ class _Arrays:
         require(bool(np.isfinite(found).all()), f"{name} has an entry that is not finite")
         return found
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        found = self.get(name)
-        if found is None:
-            raise NotVerified(f"there is no array {name} in the folder")
-        return found
+    def weight_and_bias(self, path: str, biased: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Those of a module, of which nothing else is stored, under whatever name: only what a module has is loaded,
+        and what has another name may be loaded in the place of what is looked at."""
+        paths = {path}
+        for was, now in self.renamed:
+            paths |= {one.replace(was, now) for one in paths}
+        stored = sorted(
+            f".{name}".partition(f".{one}.")[2] for name in self.files for one in paths if f".{one}." in f".{name}"
+        )
+        wanted = ["bias", "weight"] if biased else ["weight"]
+        require(stored == wanted, f"{path} has the arrays {stored}: {wanted} are those that it is computed with"[:300])
+        weight, bias = self.get(f"{path}.weight"), self.get(f"{path}.bias") if biased else None
+        if weight is None or (biased and bias is None):
+            raise NotVerified(f"the arrays of {path} have other names than the folder's others")
+        return weight, bias
 
 
 def _json(path: Path) -> dict[str, Any]:
