@@ -125,7 +125,19 @@ def _of_one_even_anchor_along_y() -> Network:
     return approximate_uniform_grid(target, BuildRequest(0.3, "float64", placement="uniform"))
 
 
+def _of_a_function_that_is_flat_but_for_a_thousandth() -> Network:
+    return ah.truncated_linear([[1.0, -0.5, 0.3]], [0.1], 0, 1e-3, anchors=64, dtype="float32")
+
+
+def _of_an_exponential_that_has_vanished() -> Network:
+    torch.manual_seed(0)
+    neurons = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ELU(), torch.nn.Linear(2, 3))
+    return ah.convert(neurons.double(), (100, 101), 1.0)
+
+
 REFUSED_ONCE = {
+    "a line that is short": _of_a_function_that_is_flat_but_for_a_thousandth,
+    "an exponential that has vanished": _of_an_exponential_that_has_vanished,
     "queries that round more than the bound leaves to the head": _that_rounds_its_queries,
     "sums of few large numbers among many that are 0": _of_large_values,
     "one anchor along y": _of_one_anchor_along_y,

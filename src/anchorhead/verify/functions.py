@@ -24,12 +24,12 @@ from anchorhead.verify.programs.numbers import Range
 
 NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
-CLOSE, FINE = 1.003, 1e-9
-"""The slope is found to within 0.3%, the range to within this part of it."""
+CLOSE, FINE, LOST = 1.003, 1e-9, 2.0**-50
+"""The slope is found to within 0.3%, the range to within FINE of it, and LOST of its ends, which are float64."""
 MAX_CELLS = 40_000
 STEEP = 1000
-"""A slope that is so many times the quotient of range and interval: that of sqrt at 0 would be as large as cells are
-narrow."""
+"""A slope that is so many times the quotient of the range and of where f is not flat: that of sqrt at 0 would be as
+large as cells are narrow."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Search:
             self._met(end)
         waiting = deque([(self.start, self.end)])
         turns: list[tuple[float, float, float, float]] = []
-        cells = 0
+        cells, moving = 0, arb(0)
         while waiting:
             a, b = waiting.popleft()
             cells += 1
@@ -113,7 +113,7 @@ class _Search:
                 steep = above(abs(slopes))
                 self.steepest = max(self.steepest, below(abs(slopes)))
                 good = steep <= max(CLOSE * self.steepest, slope, 1e-12)
-            room = FINE * (self.known[1] - self.known[0]) + 1e-300
+            room = FINE * (self.known[1] - self.known[0]) + LOST * max(map(abs, self.known)) + 1e-300
             inside = low >= self.known[0] - room and high <= self.known[1] + room
             turning = slopes is None or not (slopes >= 0 or slopes <= 0)
             inside = inside and not (turning and high - low > 10 * room)
@@ -124,12 +124,13 @@ class _Search:
                 jump += high - low
             else:
                 slope = max(slope, above(abs(slopes)))
+                moving += 0 if slopes.is_zero() else b - a
             if turning:
                 turns.append((below(a), above(b), low, high))
             least, most = min(least, low), max(most, high)
         if not most - least < float("inf"):
             raise NotVerified(f"{self.f} is not finite on [{self.start}, {self.end}]")
-        steep = slope * float(self.end - self.start) > STEEP * (most - least)
+        steep = slope * float(moving) > STEEP * (most - least)
         return Behaviour(least, most, slope, jump, tuple(turns), steep)
 
     def _met(self, point: arb) -> None:

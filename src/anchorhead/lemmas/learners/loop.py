@@ -67,8 +67,9 @@ class PathBound:
     given: tuple[Condition, ...] = ()
 
     def terms(self, heads: str) -> tuple[Term, Term]:
-        """What it adds up; heads: in place of what they stand."""
-        return Term("approximation", max(self.total - self.rounding, 0.0), heads), Term("rounding", self.rounding)
+        """What it adds up; heads: in place of what they stand. Of rounding alone less may be known than of all."""
+        rounding = min(self.rounding, self.total)
+        return Term("approximation", self.total - rounding, heads), Term("rounding", rounding)
 
 
 @dataclass(frozen=True)
