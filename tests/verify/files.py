@@ -26,13 +26,22 @@ def parts(name: str) -> tuple[str, dict[str, np.ndarray]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.safetensors"
         network(name).save(path)
-        with safe_open(path, framework="numpy") as file:
-            return file.metadata()["anchorhead"], {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        return parts_of(path)
+
+
+def parts_of(path: Path) -> tuple[str, dict[str, np.ndarray]]:
+    with safe_open(path, framework="numpy") as file:
+        return file.metadata()["anchorhead"], {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
 
 
 def written(name: str, folder: Path, change: Change | None = None) -> Path:
     """The file of a network, perhaps changed."""
-    text, tensors = parts(name)
+    return rewritten(parts(name), folder, change)
+
+
+def rewritten(found: tuple[str, dict[str, np.ndarray]], folder: Path, change: Change | None = None) -> Path:
+    """A file of what another holds, perhaps changed."""
+    text, tensors = found
     header, arrays = json.loads(text), {key: np.array(array) for key, array in tensors.items()}
     if change is not None:
         change(header, arrays)

@@ -13,10 +13,10 @@ ends are numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rul
 Lemma. |scale q + shift - r(t)| <= error for every t of [low, high], t a number of the dtype.
 
 Proof. In exact arithmetic scale q + shift is a function of t, from which the softmax differs by what the lemma of
-scalar heads says of exact arithmetic. Rounding: of c_j s^j, s has j roundings, products j, and c_j one, or two if it is
-multiplied first; where n + 1 terms are summed, it is part of min(n, j + 1) sums. So that is gamma_(m_j) of |c_j| |s|^j,
-m_j = 2j + 2 + min(n, j + 1), less 2 for the first terms, s and 1. Of what underflows, tiny, there are less than 8 for
-each of `top` + 2 powers, multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the sums,
+scalar heads says of exact arithmetic. Rounding: of c_j s^j, s has j roundings, products j, and c_j one; where n + 1
+terms are summed, it is part of min(n, j + 1) sums. So that is gamma_(m_j) of |c_j| |s|^j, m_j = 2j + 1 + min(n, j + 1),
+less 1 for the first terms, s and 1. Of what underflows, tiny, there are less than 8 for each of `top` + 2 powers,
+multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the sums,
 
     |N~ / D~ - N / D| = |(N~ - N) - q (D~ - D)| / D~ <= (e_N + |q| e_D) / (D - e_D),
 
@@ -86,7 +86,7 @@ class Series:
             n, top, total = len(powers) - 1, max(j for j, _ in powers), sum(abs(c) for _, c in powers)
             sizes = [abs(c) * far**j for j, c in powers]
             require(max(*sum(sizes), *far**top, total) < model.largest / 4, overflow)
-            off = sum(model.gamma(2 * j + min(n, j + 1) + 2 * bool(k)) * sizes[k] for k, (j, _) in enumerate(powers))
+            off = sum(model.gamma(2 * j + min(n, j + 1) + bool(k)) * sizes[k] for k, (j, _) in enumerate(powers))
             off = off + 8 * (top + 2) * model.tiny * (1 + far) ** top * (1 + total)
             value = sum(c * middle**j for j, c in powers)
             slope = sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
 
@@ -138,22 +139,27 @@ def worst_share(name: str) -> float:
     keys, dtype, *_ = HEADS[name]
     theirs, bound, worst = both(name)[1], bound_of(name), 0.0
     with precision(300):
-        for side in (1, -1):
-            for at in places(name).tolist():
-                q = _evaluated(theirs, arb(at), side * arb(arithmetic_of(dtype).unit))
+        for at in places(name).tolist():
+            for q in roundings(theirs, at, dtype):
                 off = abs(arb(theirs.scale) * q + arb(theirs.shift) - exact_read(keys, at))
                 worst = max(worst, above(off) / bound)
     return worst
 
 
-def _evaluated(found: Runs, t: arb, up: arb) -> arb:
-    """The steps that `series` names, each rounded to the side of `up`: those of c s^j by products as one, and those of
-    s by Horner's rule as none, since they move N and D alike."""
+def roundings(found: Runs, t: float, dtype: str) -> Iterator[arb]:
+    """q of t, with s and all that is made of it rounded to either side, each."""
+    for up in (1, -1):
+        for slide in (1, -1):
+            yield _evaluated(found, arb(t), up * arb(arithmetic_of(dtype).unit), slide)
+
+
+def _evaluated(found: Runs, t: arb, up: arb, slide: int) -> arb:
+    """The steps that `series` names, each rounded so that q moves to the side of `up`, s by as much to either side."""
     s = min(max(t, arb(found.low)), arb(found.high)) - arb(found.origin)
+    s = _up(s, slide * up)
     if not found.below and len(found.coefficients) == 1:
         ((power, coefficient),) = found.coefficients
-        term = arb(coefficient) * s**power
-        return _up(_up(s, up) + _up(term, (2 * power + 1) * up), up)
+        return _up(s + _up(arb(coefficient) * s**power, (power + 1) * up), up)
     coefficients = dict(found.coefficients)
     numerator = [1.0, *(coefficients.get(power, 0.0) for power in range(2, max(coefficients, default=1) + 1))]
     total = _up(s * _horner(numerator, s, up * _sign(s)), up)

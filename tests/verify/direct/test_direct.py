@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from flint import arb
+from torch import nn
 
+import anchorhead as ah
 import anchorhead.verify.direct as direct
 from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls
@@ -20,11 +23,12 @@ from anchorhead.network.direct import saturated
 from anchorhead.network.direct.lower import _Lowering
 from anchorhead.network.direct.plans import HeadsPlan, joined
 from anchorhead.network.direct.stored_series import stored_series
+from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.series import Series, that_may_run
 from tests.networks import names, network, row_of
 
-from ..files import report
+from ..files import parts_of, report, rewritten
 from . import heads_directly
 from .heads_directly import Keys
 
@@ -104,6 +108,79 @@ def test_series_that_are_something_else_are_refused(change: str, tmp_path: Path)
 
     assert report("spline (float32)", tmp_path).verified
     assert not report("spline (float32)", tmp_path, changed).verified
+
+
+@pytest.fixture(scope="module", params=["float64", "float32"])
+def bent(request: Any, tmp_path_factory: Any) -> tuple[Network, Path]:
+    """A network of many GELUs, whose head runs as a quotient, and its file."""
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Linear(4, 48), nn.GELU(), nn.Linear(48, 2)).double()
+    net = ah.convert(model, on=(-1, 1), within={"float64": 1e-5, "float32": 1e-2}[request.param], dtype=request.param)
+    path = tmp_path_factory.mktemp("bent") / "network.safetensors"
+    net.save(path)
+    return net, path
+
+
+def test_networks_of_quotients_are_verified(bent: tuple[Network, Path]) -> None:
+    net, path = bent
+    assert net.derivation is not None
+    (series,) = net.derivation.data["series"]
+    assert series["below"]
+    found = verify(path)
+    assert found.verified
+    assert net.certificate is not None
+    assert found.found <= net.certificate.bound
+    again = ah.load(path)
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 4)).astype(net.dtype)
+    assert np.array_equal(again(x), net(x))
+
+
+@pytest.mark.parametrize("change", ["scale", "shift", "origin", "high", "coefficients", "below", "one below", "less"])
+def test_quotients_that_are_something_else_are_refused(change: str, bent: tuple[Network, Path], tmp_path: Path) -> None:
+    """By a hundredth, or without their denominators or the highest power of these."""
+
+    def changed(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        (one,) = header["derivation"]["data"]["series"]
+        match change:
+            case "coefficients" | "one below":
+                row = one["coefficients" if change == "coefficients" else "below"][1]
+                row[1] = row[1] * 1.01 + 0.01
+            case "below":
+                one["below"] = []
+            case "less":
+                one["below"].pop()
+            case "high":
+                one[change] = 0.5
+            case _:
+                one[change] = one[change] * 1.0078125 + 0.0078125
+
+    assert not verify(rewritten(parts_of(bent[1]), tmp_path, changed)).verified
+
+
+@pytest.mark.parametrize("damage", [[[0, 1.0]], [[1, 0.5], [1, 0.5]], [[1.5, 1.0]], [[49, 1.0]], [[1]], "none"])
+def test_quotients_that_are_damaged_are_refused(damage: Any, bent: tuple[Network, Path], tmp_path: Path) -> None:
+    def changed(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        header["derivation"]["data"]["series"][0]["below"] = damage
+
+    found = verify(rewritten(parts_of(bent[1]), tmp_path, changed))
+    assert not found.verified
+    assert "series" in found.why
+
+
+def test_no_input_is_found_beyond_what_follows_from_quotients(bent: tuple[Network, Path]) -> None:
+    """Inputs that carry neurons to the ends of their intervals, where quotients err most, and steps uphill."""
+    net, path = bent
+    assert net.certificate is not None
+    rng, found = np.random.default_rng(5), verify(path).found
+    x = rng.choice([-1.0, 1.0], (24, 1, 4)) * rng.choice([1.0, 1.0, 0.97, 0.5], (24, 1, 4))
+    worst = 0.0
+    for _ in range(6):
+        x = np.clip(x, -1, 1).astype(net.dtype)
+        errors = _errors(net, x)
+        worst = max(worst, float(errors.max()))
+        best = x[errors.argsort()[-6:]].astype(np.float64)
+        x = np.repeat(best, 4, axis=0) + rng.normal(size=(24, 1, 4)) * 10 ** rng.uniform(-5, -0.5)
+    assert 0 < worst <= found <= net.certificate.bound
 
 
 @pytest.mark.parametrize("change", ["numbers", "powers", "clipped", "keys", "none"])

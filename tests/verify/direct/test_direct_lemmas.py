@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.keys import Keys
 from anchorhead.verify import series
 from anchorhead.verify.attention import after_attention
+from anchorhead.verify.balls import precision
 from anchorhead.verify.claims import Pool, Unit
 from anchorhead.verify.context import Context
 from anchorhead.verify.direct import Directly, within_reach
@@ -52,6 +54,30 @@ def test_series_that_may_overflow_are_refused(power: tuple[int, float]) -> None:
     mine, _ = heads_directly.both("a line, float32")
     with pytest.raises(NotVerified, match="overflow"):
         replace(mine, powers=(power,)).magnitude(-1e8, 1e8, MODELS["float32"])
+
+
+QUOTIENTS: dict[str, tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...], float]] = {
+    "steep": (((2, 900.0),), ((1, -0.001),), 0.95),
+    "towards a pole": (((2, 0.7), (3, 0.3)), ((1, -0.5), (2, -0.3)), 0.7),
+    "with a gap": (((2, -0.5), (5, 0.25)), ((4, 0.5),), 0.2),
+    "of many powers": (tuple((j, 1.1**-j) for j in range(2, 12)), tuple((j, -0.03) for j in range(1, 9)), 0.6),
+}
+"""Coefficients above and below, and how much of what is derived is met."""
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_quotients_round_by_no_more_than_is_derived(name: str) -> None:
+    """Every rounding as far as it may, towards the same side, at the end of the interval; a head has no part in it."""
+    above, below, met = QUOTIENTS[name]
+    mine, theirs = heads_directly.both("a line, float32")
+    found = replace(theirs, coefficients=above, below=below, origin=0.0)
+    with precision(300):
+        s = arb(1)
+        exact = (s + sum(arb(c) * s**j for j, c in above)) / (1 + sum(arb(d) * s**j for j, d in below))
+        off = max(float(abs(one - exact)) for one in heads_directly.roundings(found, 1.0, "float32"))
+    size, bound = replace(mine, powers=above, below=below, origin=0.0)._computed(-0.5, 1.0, MODELS["float32"])
+    assert met <= off / bound <= 1
+    assert float(exact) <= size <= 1.01 * float(exact)
 
 
 def test_quotients_whose_denominators_may_be_0_are_refused() -> None:

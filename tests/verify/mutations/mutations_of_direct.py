@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from .mutations import Mutation
 
-_LINE, _OFF, _BENT, _STEP = (
+_LINE, _OFF, _STEP = (
     f"direct_lemmas: series err by no more than is derived ({name}, float32)"
-    for name in ("a line", "a kink off the line", "a bend", "a step")
+    for name in ("a line", "a kink off the line", "a step")
+)
+_STEEP, _POLE = (
+    f"direct_lemmas: quotients round by no more than is derived ({name})" for name in ("steep", "towards a pole")
 )
 _RUN, _COUNTED, _HEARD = (
     f"weighed: {what}"
@@ -57,12 +60,13 @@ DIRECT = (
              "readings: a number that no input moves is told from a stored one"),
     Mutation("verifier.py", "_verify_network", 'direct="direct" in certificate.evaluations', "direct=False",
              "direct_lemmas: a bound that holds for plain alone is refused"),
-    Mutation("series.py", "Series._computed", "model.gamma(2 * j + min(n, j + 1) + 2 * bool(k))", "0.0", _LINE),
-    Mutation("series.py", "Series._computed", "min(n, j + 1) + 2 * bool(k)", "0", _BENT),
-    Mutation("series.py", "Series._computed", "least - other", "least + 0.1", _BENT),
-    Mutation("series.py", "Series._computed", "+ q * other", "", _BENT),
-    Mutation("series.py", "Series._computed", "(wrong + q * other) / kept", "(wrong + q * other) / kept.max()", _BENT),
-    Mutation("series.py", "Series._computed", "bool(self.below) * (model.unit * (q + off) + model.tiny)", "0.0", _STEP),
+    Mutation("series.py", "Series._computed", "model.gamma(2 * j + min(n, j + 1) + bool(k))", "0.0", _LINE),
+    Mutation("series.py", "Series._computed", "2 * j + min(n, j + 1)", "2 * j", _POLE),
+    Mutation("series.py", "Series._computed", "+ bool(k))", ")", _STEEP),
+    Mutation("series.py", "Series._computed", "+ q * other", "", _POLE),
+    Mutation("series.py", "Series._computed", "(wrong + q * other) / kept", "(wrong + q * other) / kept.max()", _POLE),
+    Mutation("series.py", "Series._computed", "bool(self.below) * (model.unit * (q + off) + model.tiny)", "0.0",
+             _STEEP),
     Mutation("series.py", "Series._computed", "(kept > 0).all()", "True",
              "direct_lemmas: quotients whose denominators may be 0 are refused"),
     Mutation("series.py", "Series._computed", "value - wide", "value",

@@ -47,8 +47,8 @@ WIDER = 0.02
 """Of the interval that neurons need: so much more of it series are for."""
 ROOM = 0.9
 """Of what is allowed: what series may err by, for all else."""
-FEW = 24
-"""Keys of heads for which series are looked for."""
+MANY, FEW = 32, 24
+"""Neurons that share a head, and keys that it has, at least and at most, for a series to be looked for."""
 Anchors = tuple[tuple[float, ...], ...]
 """Slopes, offsets and values."""
 
@@ -94,16 +94,17 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
         low, high, _ = layer.exact(sources)
         narrow.append(replace(layer, shapes=tuple(_narrowed(layer, k, low, high) for k in range(len(layer.shapes)))))
         sources = layer.after(sources)
-    asked: dict[Anchors, list[tuple[float, float, float]]] = {}
-    for shape in (shape for layer in narrow for shape in layer.shapes):
-        for part in shape.parts:
-            asked.setdefault(_named(_keys(part)), []).append((*shape.queries, allowed(shape)))
+    asked: dict[Anchors, list[tuple[int, float, float, float]]] = {}
+    for layer in narrow:
+        for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
+            for part in shape.parts:
+                asked.setdefault(_named(_keys(part)), []).append((int(neurons), *shape.queries, allowed(shape)))
     found: dict[Anchors, Series] = {}
     for anchors, rows in asked.items():
         keys = tuple(map(np.array, anchors))
-        if len(keys[0]) <= FEW and saturated(*keys, network.dtype) is None:
-            low, high, most = (end(one) for end, one in zip((min, max, min), zip(*rows, strict=True), strict=True))
-            series = smooth(keys, low, high, most, network.dtype)
+        neurons, lows, highs, most = zip(*rows, strict=True)
+        if sum(neurons) >= MANY and len(keys[0]) <= FEW and saturated(*keys, network.dtype) is None:
+            series = smooth(keys, min(lows), max(highs), min(most), network.dtype)
             found |= {} if series is None else {anchors: series}
     grow = _grow(network, layers)
     allowing = [

@@ -15,7 +15,7 @@ The fewest coefficients are taken whose error between the nodes is within what i
 error everywhere, of the coefficients as they are stored.
 
 Rounding, on a piece of the interval (s = t - origin, |s| <= S): by Horner's rule c_j s^j has j roundings from s, j from
-products, one from c_j and at most j + 1 from sums. So N and D are off by e = sum_j gamma_(3j + 3) |c_j| S^j each, and q
+products, one from c_j and at most j + 1 from sums. So N and D are off by e = sum_j gamma_(3j + 2) |c_j| S^j each, and q
 by (e_N + |q| e_D) / (D - e_D) and a rounding more. Where the map behind takes q, with scale and shift in its weights
 and its bias, that adds 6u of |scale q| + |shift|.
 """
@@ -39,6 +39,8 @@ from anchorhead.proof.remembered import remembered
 BITS = 500
 """Of the balls in which equations are solved: 40 nodes make them ill-conditioned."""
 MAX_COEFFICIENTS = 40
+STEEP = 100.0
+"""By how much logits may differ for a head to be smooth: poles are as close as these are steep."""
 WORTH = 8
 """Coefficients that take as long as the exponential of one key."""
 PIECES = 400
@@ -52,6 +54,8 @@ Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
 def smooth(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> Series | None:
     """The shortest series of a head for t in [low, high] that errs by no more than is allowed, if there is one that is
     worth it."""
+    if np.ptp(keys[0]) * (high - low) > STEEP:
+        return None
     with precision(BITS):
         head = _Head(keys)
         origin = head.origin(low, high, dtype)
@@ -65,8 +69,6 @@ def smooth(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> S
             if found is None or head.furthest(found, low, high, count) > allowed:
                 continue
             error = _error(found, keys, low, high, allowed, dtype)
-            if math.isinf(error):  # by rounding, which more coefficients do not lessen
-                return None
             if error <= allowed:
                 return replace(found, reach=min(origin - low, high - origin), error=error)
     return None
@@ -203,7 +205,7 @@ def _polynomial(
     """At s; how far it is off as computed; how far from that it is on the piece."""
     n = len(coefficients)
     sizes = np.abs(coefficients)[:, None] * far ** np.arange(n)[:, None]
-    gammas = arithmetic.gamma(3 * np.arange(n) + 3)
+    gammas = arithmetic.gamma(3 * np.arange(n) + 2)
     lost = 16 * n * arithmetic.tiny * (1 + far) ** n * (1 + np.abs(coefficients).sum())
     slope = (np.arange(1, n)[:, None] * np.abs(coefficients)[1:, None] * far ** np.arange(n - 1)[:, None]).sum(axis=0)
     own = 1e-14 * n * sizes.sum(axis=0)
