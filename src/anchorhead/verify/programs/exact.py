@@ -182,8 +182,10 @@ class Exact:
         return summed([steep, constant], self.quantities).pruned()
 
     def _atom(self, function: Expression, arguments: Mapping[str, Forms], where: str) -> Forms:
+        unsure = any(one.error.any() for one in arguments.values())  # what is alike up to errors may differ by these
         key = (
             function.key,
+            len(self.atoms) if unsure else None,
             *((n, one.ids.tobytes(), *(a.tobytes() for a in one.arrays)) for n, one in arguments.items()),
         )
         if key not in self._known:
