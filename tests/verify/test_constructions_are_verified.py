@@ -135,7 +135,14 @@ def _of_an_exponential_that_has_vanished() -> Network:
     return ah.convert(neurons.double(), (100, 101), 1.0)
 
 
+def _of_many_even_anchors() -> Network:
+    last = torch.nn.Linear(1, 1, dtype=torch.float64)
+    torch.nn.init.ones_(last.weight)
+    return ah.convert(torch.nn.Sequential(torch.nn.Hardtanh(), last), (-2, 2), 1e-3, placement="uniform")
+
+
 REFUSED_ONCE = {
+    "many even anchors": _of_many_even_anchors,
     "a line that is short": _of_a_function_that_is_flat_but_for_a_thousandth,
     "an exponential that has vanished": _of_an_exponential_that_has_vanished,
     "queries that round more than the bound leaves to the head": _that_rounds_its_queries,
@@ -145,7 +152,9 @@ REFUSED_ONCE = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED_ONCE)
+@pytest.mark.parametrize(
+    "what", [pytest.param(what, marks=[pytest.mark.slow] * (what == "many even anchors")) for what in REFUSED_ONCE]
+)
 @pytest.mark.all_cases
 def test_what_was_proven_and_refused(what: str) -> None:
     found = ah.check(REFUSED_ONCE[what]())

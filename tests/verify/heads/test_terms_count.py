@@ -98,6 +98,23 @@ def test_keys_that_may_weigh_something_are_kept() -> None:
         assert leak >= (np.exp(-100.0) if kept == 1 else 0.0)
 
 
+def test_of_many_keys_those_matter_that_do_on_some_cell() -> None:
+    """Even anchors, on cells of one of them each: with others that matter there, and what all others weigh counts."""
+    part, *_ = adversary.head("ramp, float64")
+    places = np.arange(2.0 * MANY)
+    every = part.only(np.zeros(2 * MANY, int))
+    even = Softmax(replace(every, slopes=6 * places, offsets=-3 * places**2), MODEL)
+    t = np.arange(10.0, 20.0)
+    for middle, (near, leak) in zip(t, even.windows(t, np.full(10, 0.5)), strict=True):
+        assert near[0] == middle
+        assert set(near.tolist()) == set(range(int(middle) - 6, int(middle) + 7))
+        assert 0 < leak < 1e-35
+    low = Softmax(replace(every, slopes=0 * places, offsets=np.where(places > 0, -95.0, 0.0)), MODEL)
+    for near, leak in low.windows(np.zeros(2), np.ones(2)):
+        assert near.tolist() == [0]
+        assert leak >= (2 * MANY - 1) * np.exp(-95.0)
+
+
 def test_slopes_of_a_softmax_are_enclosed() -> None:
     """On cells, beside what series have at their points."""
     rng = np.random.default_rng(0)

@@ -204,15 +204,16 @@ class _Proof:
         return [(a, middle, depth + 1), (middle, b, depth + 1)]
 
     def _cut(self, a: arb, b: arb) -> list[tuple[arb, arb]]:
-        """First cells: for many anchors, between the places where neighbours weigh the same, so that cells of even
-        anchors are translates of one another."""
+        """First cells: for many anchors, quarters between the places where neighbours weigh the same, so that cells of
+        even anchors are translates of one another."""
         if max(part.count for part in self.parts) < MANY:
             return [(a, b)]
         low, high = float(a), float(b)
         cuts = np.unique(np.concatenate([part.crossings() for part in self.parts]))
         cuts = cuts[(cuts > low) & (cuts < high)]
         places = [a, *(exact(cut) for cut in cuts), b]
-        return list(pairwise(places))
+        quarters = [(x + (y - x) * k / 4).mid() for x, y in pairwise(places) for k in range(4)]
+        return list(pairwise([*quarters, b]))
 
     def _middle(self, a: arb, b: arb) -> arb:
         """Where a cell is halved: if it spans scales, halfway between these."""

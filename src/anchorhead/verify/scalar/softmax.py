@@ -21,6 +21,7 @@ from anchorhead.verify.programs.expressions import Undecided
 from anchorhead.verify.rounding import (
     OWN_UNIT,
     SLACK,
+    UNDERFLOW,
     Arithmetic,
     power_of_two,
     softmax_log_error,
@@ -87,8 +88,18 @@ class Softmax:
 
     def windows(self, c: np.ndarray, h: np.ndarray) -> list[tuple[np.ndarray, float]]:
         """For cells |t - c| <= h, (cells,): the keys that matter, the heaviest at the middle first, and a bound on the
-        weight of the others, as computed: logits that are off by `wrong` may weigh e^wrong more."""
-        part, c, h = self.part, c[:, None], h[:, None]
+        weight of the others, as computed: logits that are off by `wrong` may weigh e^wrong more. Of many keys those are
+        looked at that matter on the smallest interval around all cells."""
+        if self.count < MANY:
+            return self._windows(self.part, c, h)
+        low, high = float((c - h).min()), float((c + h).max())
+        middle, half = np.array([low / 2 + high / 2]), np.array([high / 2 - low / 2]) * SLACK + UNDERFLOW
+        ((some, lost),) = self._windows(self.part, middle, half)
+        found = self._windows(self.part.only(some), c, h)
+        return [(some[keys], others + lost) for keys, others in found]
+
+    def _windows(self, part: Part, c: np.ndarray, h: np.ndarray) -> list[tuple[np.ndarray, float]]:
+        c, h = c[:, None], h[:, None]
         far = np.abs(c) + h
         logits, size = part.slopes * c + part.offsets, np.abs(part.slopes) * far + np.abs(part.offsets)
         noise = 8 * OWN_UNIT * (size + 1)
