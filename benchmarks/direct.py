@@ -5,7 +5,7 @@ at most 1,000 rows. Both are over the time that torch takes for the MLP (linear,
 the same dtype: processor time of one thread, medians of rounds in which both run in turn. Memory that was freed stays
 with the process, or the MLP's fresh arrays would cost it several times its time. "passes": what the arithmetic of ReLUs
 alone takes, the MLP's two products, clipping, a shift, a square and a cube of every query, without any call around it.
-Heads of other activations are softmaxes of 2 to 6 keys, computed as such.
+Heads of smooth activations are quotients of polynomials; those of tanh and sigmoid, of two keys, are softmaxes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,16 @@ from benchmarks.measure import best_time, command, in_own_process, interleaved
 
 PLAIN_ROWS = 1_000
 WITHIN = {"float64": 1e-5, "float32": 1.0}
-SMOOTH = {"gelu": torch.nn.functional.gelu, "tanh": torch.tanh}
+SMOOTH = {"gelu": torch.nn.functional.gelu, "silu": torch.nn.functional.silu, "tanh": torch.tanh}
 WAYS = [(form, layout) for form in ("two-layer", "attention-softmax") for layout in ("transformer", "sequence")]
 CASES = [
     *(f"10-256-1, {dtype}, {form}, {layout}" for form, layout in WAYS for dtype in WITHIN),
-    *(f"10-256-1, {dtype}, two-layer, transformer, {name}" for name in SMOOTH for dtype in WITHIN),
+    *(
+        f"{sizes}, {dtype}, two-layer, transformer, {name}"
+        for sizes in ("10-256-1", "10-1024-1")
+        for name in SMOOTH
+        for dtype in WITHIN
+    ),
     *(f"64-256-256-10, {dtype}, deep, transformer" for dtype in WITHIN),
     *(f"{sizes}, {dtype}, two-layer, transformer" for sizes in ("10-1024-1", "10-10000-1") for dtype in WITHIN),
     *(f"100-1000-1000-100, {dtype}, deep, transformer" for dtype in WITHIN),

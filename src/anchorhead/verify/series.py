@@ -74,23 +74,25 @@ class Series:
         found = prove([part], claim, [(low, high)], EXACT, ENOUGH * rounded)
         return (found.approximation + rounded) * SLACK
 
+    @np.errstate(all="ignore")  # what is not finite is refused
     def _computed(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
         """Bounds on |q| as computed, and on how far it is off, for t between low and high."""
         ends = (-np.inf if self.low is None else self.low, np.inf if self.high is None else self.high)
-        edges = np.linspace(*(min(max(t, ends[0]), ends[1]) - self.origin for t in (low, high)), PIECES + 1)
+        start, end = (min(max(t, ends[0]), ends[1]) - self.origin for t in (low, high))
+        edges = np.linspace(start, end, PIECES + 1)
         far = np.maximum(np.abs(edges[1:]), np.abs(edges[:-1])) * SLACK
         middle, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2 + 8 * OWN_UNIT * far
 
         def bounds(*powers: tuple[int, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             """Of a polynomial, whose first coefficient is 1: between what it lies, and how far it is off."""
             n, top, total = len(powers) - 1, max(j for j, _ in powers), sum(abs(c) for _, c in powers)
-            sizes = [abs(c) * far**j for j, c in powers]
-            require(max(*sum(sizes), *far**top, total) < model.largest / 4, overflow)
+            sizes = np.array([abs(c) * far**j for j, c in powers])
+            require(bool(max(sizes.sum(axis=0).max(), (far**top).max(), total) < model.largest / 4), overflow)
             off = sum(model.gamma(2 * j + min(n, j + 1) + bool(k)) * sizes[k] for k, (j, _) in enumerate(powers))
             off = off + 8 * (top + 2) * model.tiny * (1 + far) ** top * (1 + total)
             value = sum(c * middle**j for j, c in powers)
             slope = sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)
-            wide = half * slope + 8 * (top + 2) * OWN_UNIT * sum(sizes)
+            wide = half * slope + 8 * (top + 2) * OWN_UNIT * sizes.sum(axis=0)
             return value - wide, value + wide, off * SLACK
 
         overflow = f"direct: a series may overflow in {model.dtype}"

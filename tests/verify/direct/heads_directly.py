@@ -83,8 +83,8 @@ def stored(keys: Keys, dtype: str) -> list[Series]:
 @cache
 def both(name: str) -> tuple[Series, Runs]:
     """The series as the verifier and as the library have it."""
-    keys, dtype, *ends = HEADS[name]
-    theirs = smooth(keys, *ends, ALLOWED[name], dtype) if name in ALLOWED else saturated(*keys, dtype)
+    keys, dtype, low, high = HEADS[name]
+    theirs = smooth(keys, low, high, ALLOWED[name], dtype) if name in ALLOWED else saturated(*keys, dtype)
     assert theirs is not None
     return as_read(theirs, dtype), theirs
 

@@ -77,7 +77,7 @@ def test_quotients_round_by_no_more_than_is_derived(name: str) -> None:
         off = max(float(abs(one - exact)) for one in heads_directly.roundings(found, 1.0, "float32"))
     size, bound = replace(mine, powers=above, below=below, origin=0.0)._computed(-0.5, 1.0, MODELS["float32"])
     assert met <= off / bound <= 1
-    assert float(exact) <= size <= 1.01 * float(exact)
+    assert float(exact) <= size <= 1.3 * float(exact)
 
 
 def test_quotients_whose_denominators_may_be_0_are_refused() -> None:

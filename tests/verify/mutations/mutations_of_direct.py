@@ -74,7 +74,7 @@ DIRECT = (
     Mutation("series.py", "Series._function", 'made("add", 1.0, *below)', "1.0", _STEP),
     Mutation("series.py", "Series.error", "found.approximation + rounded", "rounded", _OFF),
     Mutation("series.py", "Series._computed", "for t in (low, high)", "for t in (low / 4, high / 4)", _LINE),
-    Mutation("series.py", "Series._computed", "*far**top, total", "total",
+    Mutation("series.py", "Series._computed", "(far**top).max(), total", "total",
              "direct_lemmas: series that may overflow are refused ((5, 1e-30))"),
     Mutation("series.py", "that_may_run", "one.keys <= own", "one.keys < own",
              "direct_lemmas: equal heads are counted on all of their intervals"),

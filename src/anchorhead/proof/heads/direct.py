@@ -97,14 +97,14 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
     asked: dict[Anchors, list[tuple[int, float, float, float]]] = {}
     for layer in narrow:
         for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
-            for part in shape.parts:
+            for part in shape.parts if neurons else ():
                 asked.setdefault(_named(_keys(part)), []).append((int(neurons), *shape.queries, allowed(shape)))
     found: dict[Anchors, Series] = {}
     for anchors, rows in asked.items():
-        keys = tuple(map(np.array, anchors))
+        slopes, offsets, values = map(np.array, anchors)
         neurons, lows, highs, most = zip(*rows, strict=True)
-        if sum(neurons) >= MANY and len(keys[0]) <= FEW and saturated(*keys, network.dtype) is None:
-            series = smooth(keys, min(lows), max(highs), min(most), network.dtype)
+        if sum(neurons) >= MANY and len(slopes) <= FEW and saturated(slopes, offsets, values, network.dtype) is None:
+            series = smooth((slopes, offsets, values), min(lows), max(highs), min(most), network.dtype)
             found |= {} if series is None else {anchors: series}
     grow = _grow(network, layers)
     allowing = [

@@ -61,11 +61,9 @@ def smooth(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> S
         origin = head.origin(low, high, dtype)
         if origin is None:
             return None
-        counts = range(3, min(MAX_COEFFICIENTS, WORTH * len(keys[0])) - 1)
-        for count, below in (
-            (count, 2 * (count // 4) - less) for count in counts for less in (0, 2) if count > 3 * less
-        ):
-            found = _fitted(head, origin, low, high, count, below)
+        counts = range(4, min(MAX_COEFFICIENTS, WORTH * len(keys[0])) - 1)
+        for count, below in ((count, 2 * (count // 4) - less) for count in counts for less in (0, 2)):
+            found = _fitted(head, origin, low, high, count, below) if below else None
             if found is None or head.furthest(found, low, high, count) > allowed:
                 continue
             error = _error(found, keys, low, high, allowed, dtype)
@@ -118,16 +116,16 @@ def _fitted(head: _Head, origin: float, low: float, high: float, count: int, bel
     """With count + 1 numbers, so many of them below; None where there is none, or the denominator is not positive."""
     above = count - below
     nodes = _nodes(low, high, count + 1)
-    rows, values = [], []
+    rows, right = [], []
     for t in nodes:
         value, s = head(t), t - arb(origin)
         powers = [arb(1)]
         for _ in range(above):
             powers.append(powers[-1] * s)
         rows.append([*powers, *(-value * power for power in powers[1 : below + 1])])
-        values.append([value])
+        right.append([value])
     try:
-        solved = arb_mat(rows).solve(arb_mat(values)).entries()
+        solved = arb_mat(rows).solve(arb_mat(right)).entries()
     except ZeroDivisionError:
         return None
     p, q = solved[: above + 1], [arb(1), *solved[above + 1 :], *[arb(0)] * (above - below)]
@@ -141,8 +139,9 @@ def _fitted(head: _Head, origin: float, low: float, high: float, count: int, bel
     if not (np.polyval([*reversed(numbers[1]), 1.0], s) > 0).all():
         return None
     powers, others = (tuple(enumerate(one, start)) for one, start in zip(numbers, (2, 1), strict=True))
-    keys = (tuple(one.tolist()) for one in head.keys)
-    return Series(*keys, origin, -math.inf, math.inf, powers, scale, float(shift), 0.0, math.inf, others)
+    slopes, offsets, values = (tuple(one.tolist()) for one in head.keys)
+    ends = -math.inf, math.inf
+    return Series(slopes, offsets, values, origin, *ends, powers, scale, float(shift), 0.0, math.inf, others)
 
 
 def _polynomials(found: Series) -> tuple[list[float], list[float]]:
@@ -205,8 +204,8 @@ def _polynomial(
     """At s; how far it is off as computed; how far from that it is on the piece."""
     n = len(coefficients)
     sizes = np.abs(coefficients)[:, None] * far ** np.arange(n)[:, None]
-    gammas = arithmetic.gamma(3 * np.arange(n) + 2)
+    rounded = (arithmetic.gamma(3 * np.arange(n) + 2)[:, None] * sizes).sum(axis=0)
     lost = 16 * n * arithmetic.tiny * (1 + far) ** n * (1 + np.abs(coefficients).sum())
     slope = (np.arange(1, n)[:, None] * np.abs(coefficients)[1:, None] * far ** np.arange(n - 1)[:, None]).sum(axis=0)
     own = 1e-14 * n * sizes.sum(axis=0)
-    return np.polyval(coefficients[::-1], s), gammas @ sizes + lost, half * slope + own
+    return np.polyval(coefficients[::-1], s), rounded + lost, half * slope + own
