@@ -80,7 +80,7 @@ def _notes(claim: OneNumber, whole: WholeHead, layer: Attention, error: float) -
     steepest = sorted(range(len(whole.heads)), key=lambda h: -float(np.abs(whole.heads[h].slopes).max()))
     for g in range(claim.outputs if claim.step is not None else 0):
         entries = {h: np.flatnonzero(layer.output[h, g]) for h in steepest}
-        softmaxes = tuple((h, int(own[0]), ()) for h, own in entries.items() if len(own))
+        softmaxes = tuple((h, int(own[0]), ()) for h, own in entries.items() if whole.heads[h].values[:, g].any())
         if softmaxes:
             (h, c, _), bias = softmaxes[0], float(whole.bias[g])
             head, weight = whole.heads[h], float(layer.output[h, g, c])

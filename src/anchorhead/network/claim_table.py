@@ -10,11 +10,12 @@ Apply. A verifier reads these rows, and proves them: it searches for nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from anchorhead.errors import AnchorheadError
 from anchorhead.read_only import ReadOnly, read_only
 
 WIDTHS = {"units": 5, "numbers": 5, "softmaxes": 4, "values": 0}
@@ -36,8 +37,11 @@ class ClaimTable(ReadOnly):
     values: Float[np.ndarray, "rows keys"]
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            object.__setattr__(self, one.name, read_only(getattr(self, one.name)))
+        for name, width in WIDTHS.items():
+            array = read_only(getattr(self, name))
+            if array.ndim != 2 or width not in (0, array.shape[1]) or not np.isfinite(array).all():
+                raise AnchorheadError(f"the {name} of a table of claims have shape {array.shape}, or are not finite")
+            object.__setattr__(self, name, array)
 
     @classmethod
     def empty(cls) -> ClaimTable:

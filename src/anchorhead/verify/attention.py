@@ -52,7 +52,7 @@ def after_attention(context: Context, layer: Attention, tokens: Tokens, asking: 
         if kind == "input":
             named = context.named.at(place, len(asked), layer.query.shape[0], layer.value.shape[1])
         reads = _reads(context, layer, asked, values, named, f"{where}, {kind} tokens")
-        rows = [context.added(own, bias, kept.tokens([place]), carry) for place, own in enumerate(reads)]
+        rows = [context.added(own, bias, kept.tokens([i]), carry) for i, own in enumerate(reads)]
         result[kind] = joined(rows)
     return result
 
