@@ -34,6 +34,11 @@ def _rows(of: Any) -> Change:
     return change
 
 
+def _more(*by: int) -> Change:
+    """Another softmax, so far from the first."""
+    return _rows(lambda rows: np.concatenate([rows, rows[:1] + np.array(by)]))
+
+
 def _times(name: str, column: int, by: float) -> Change:
     def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         arrays[f"claims.{name}"][:, column] *= by
@@ -65,13 +70,13 @@ CLAIMS: dict[str, tuple[str, Change]] = {
     "a part left out": (HEAD, _rows(lambda rows: rows[1:])),
     "a head of a ramp left out": (RAMPS, _rows(lambda rows: rows[:1])),
     "a part twice": (HEAD, _rows(lambda rows: np.concatenate([rows, rows[:1]]))),
-    "a softmax in two claims": (TWO, _rows(lambda rows: np.concatenate([rows, rows[:1] + np.array([1, 0, 0, 0])]))),
+    "a softmax in two claims": (TWO, _more(1, 0, 0, 0)),
     "a part of a claim that is not there": (HEAD, _rows(lambda rows: rows + np.array([1, 0, 0, 0]))),
     "a group that is not there": (
         GROUPS,
-        _rows(lambda rows: np.concatenate([rows, rows[:1] + np.array([0, 99, 0, 0])])),
+        _more(0, 99, 0, 0),
     ),
-    "a column that is not there": (TWO, _rows(lambda rows: np.concatenate([rows, rows[:1] + np.array([0, 0, 99, 0])]))),
+    "a column that is not there": (TWO, _more(0, 0, 99, 0)),
     "values that are not there": (HEAD, _rows(lambda rows: rows + np.array([0, 0, 0, 1]))),
     "other values of a group": (GROUPS, _times("values", 0, 1.1)),
     "no values of a group": (

@@ -49,12 +49,11 @@ class Unit:
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """What a unit reads: a form (1, 1), the sums of sizes that its terms may have, and how many they are."""
+    """What a unit reads: a form (1, 1), and the sums of sizes that its terms may have."""
 
     form: Forms
     reach: float
     mass: float
-    terms: int
     words: str
     error: float
 
@@ -122,7 +121,7 @@ class Claims:
                 limit = job.limit if job.limit < np.inf else 0.0
                 self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit, True), job
         return [
-            None if one is None else self._result(unit, one, self.proven[_key(unit.parts, one.claim)][0], moved)
+            None if one is None else self._result(one, self.proven[_key(unit.parts, one.claim)][0], moved)
             for unit, one, moved in zip(units, meant, moves, strict=True)
         ]
 
@@ -170,7 +169,7 @@ class Claims:
         ends = [[(end - job.claim.shift) / job.claim.scale for end in piece] for piece in pieces]
         return [(max(low - room, job.low), min(high + room, job.high)) for low, high in ends]
 
-    def _result(self, unit: Unit, meant: _Meant, proven: Proven, moved: tuple[float, float, float]) -> Explained:
+    def _result(self, meant: _Meant, proven: Proven, moved: tuple[float, float, float]) -> Explained:
         claim = meant.claim
         form = mapped(np.array([[claim.alpha]]), None, meant.entry.form, self.quantities, EXACT)
         form = summed([form, Forms.constants(np.array([[claim.beta]]))], self.quantities)
@@ -180,8 +179,8 @@ class Claims:
         rounding = form.rounding + rounding + max(total - proven.approximation, 0.0)
         form = Forms(form.ids, form.coefficients, form.constant, approximation, rounding)
         error = float((approximation + rounding)[0, 0])
-        terms, words = sum(len(part.slopes) for part in unit.parts), f"{meant.entry.where} = {meant.entry.function}"
-        return Explained(form, float(proven.reach.sum()), float(proven.mass.sum()), terms, words, error)
+        words = f"{meant.entry.where} = {meant.entry.function}"
+        return Explained(form, float(proven.reach.sum()), float(proven.mass.sum()), words, error)
 
 
 def _hulls(meant: Sequence[_Meant]) -> dict[str, tuple[float, float]]:

@@ -159,7 +159,7 @@ class Grids:
             (int(t.ids[0]),), ((part.slopes, part.offsets),), np.array([origin]), np.arange(len(part.slopes))
         )
         form, size, words = self.explain(reading, part.values, unit.named)
-        return Explained(form, size, size, len(part.slopes), words, float(form.approximation[0, 0]))
+        return Explained(form, size, size, words, float(form.approximation[0, 0]))
 
     def verify(self, tell: Callable[[int, int, str], object]) -> None:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""

@@ -57,7 +57,6 @@ class Exact:
         one function that the program does not hold."""
         self.program, self.quantities, self.excluded, self.given = program, Quantities(), excluded, given
         self._known: dict[tuple, int] = {}
-        self._entries: dict[tuple[int, int, int], Entry] = {}
         self.forms: list[Forms | None] = []
         self.inputs = self.quantities.add(low.reshape(-1), high.reshape(-1))
         tokens, features = low.shape
@@ -84,12 +83,15 @@ class Exact:
 
     def entry(self, place: int, token: int, feature: int) -> Entry:
         """A feature of a token of a step that applies functions."""
-        found = self._entries.get((place, token, feature))
-        if found is None:
-            raise NotVerified(
-                f"softmaxes are said to compute {(place, token, feature)}, and the program has no such entry"
-            )
-        return found
+        step, every = (of[place] if place < len(of) else None for of in (self.program.steps, self.forms))
+        if not isinstance(step, Apply) or every is None or not (token < every.shape[0] and feature < every.shape[1]):
+            raise NotVerified(f"a claim names the entry {(place, token, feature)}, which the program has not")
+        function = step.functions[step.which[feature]]
+        if isinstance(function, Opaque):
+            function = replace(function, output=feature)
+        form = every.tokens([token]).features([feature]).pruned()
+        where = f"{self.program.name(place)}[{token},{feature}]"
+        return Entry(function, self._arguments(step, token, feature), form, where)
 
     @property
     def output(self) -> Forms:
@@ -120,33 +122,28 @@ class Exact:
         tokens, width = max(one.shape[0] for one in given), len(step.which)
         fits = all(one.shape[0] in (1, tokens) and one.shape[1] in (1, width) for one in given)
         require(fits, f"step {place} of the program does not fit")
-        jobs = {}
-        for t in range(tokens):
-            for f in range(width):
-                function = step.functions[step.which[f]]
-                jobs[t, f] = (
-                    function,
-                    {
-                        name: one.tokens([t if one.shape[0] > 1 else 0])
-                        .features([f if one.shape[1] > 1 else 0])
-                        .pruned()
-                        for name, one in zip(step.arguments, given, strict=True)
-                        if name in function.variables  # type: ignore[union-attr]
-                    },
-                )
-        self._prepare(list(jobs.values()))
-        entries = [self._entry(*job) for job in jobs.values()]
-        for ((t, f), job), form in zip(jobs.items(), entries, strict=True):
-            self._entries[place, t, f] = Entry(*job, form, f"{self.program.name(place)}[{t},{f}]")
+        places = [(t, f) for t in range(tokens) for f in range(width)]
+        jobs = [(step.functions[step.which[f]], self._arguments(step, t, f)) for t, f in places]
+        self._prepare(jobs)
+        entries = [self._entry(*job) for job in jobs]
         before = any(isinstance(one, Apply) for one in self.program.steps[:place])
         if self.excluded and (before or len(step.of) > 1):
             raise NotVerified("a condition on arguments is modelled for one function of one argument")
         return joined(entries).reshaped(tokens, width)
 
+    def _arguments(self, step: Apply, token: int, feature: int) -> Mapping[str, Forms]:
+        """Those that the function of a feature depends on, forms (1, 1)."""
+        function, found = step.functions[step.which[feature]], {}
+        for name, of in zip(step.arguments, step.of, strict=True):
+            if name in (function.arguments if isinstance(function, Opaque) else function.variables):
+                one = self.of(of).tokens([token if self.of(of).shape[0] > 1 else 0])
+                found[name] = one.features([feature if one.shape[1] > 1 else 0]).pruned()
+        return found
+
     def _outputs(self, step: Apply, place: int) -> Forms:
         """Feature r is output r of the function that is given; arguments are the inputs, in their order."""
         require(len(step.of) == len(self.inputs), "a callable of other than all inputs")
-        if self.given is None or self._entries:
+        if self.given is None or any(isinstance(one, Apply) for one in self.program.steps[:place]):
             raise NotVerified("a program that is more than one callable on a box")
         given = [self.of(of) for of in step.of]
         for wanted, one in zip(np.eye(len(given)), given, strict=True):
@@ -154,14 +151,8 @@ class Exact:
             require(not z.constant.any() and not z.error.any() and bool((z.coefficients == wanted).all()),
                     "a callable of something else than the inputs as they are")  # fmt: skip
         numbers = self.quantities.add(*self.given.ends(len(step.which)))
-        arguments = {name: one.pruned() for name, one in zip(step.arguments, given, strict=True)}
         nothing = np.zeros((1, len(numbers)))
-        every = Forms(numbers, np.eye(len(numbers))[None], nothing, nothing, nothing)
-        for r in range(len(numbers)):
-            function = replace(step.functions[step.which[r]], output=r)  # type: ignore[type-var]
-            form = every.features([r]).pruned()
-            self._entries[place, 0, r] = Entry(function, arguments, form, f"{self.program.name(place)}[{r}]")
-        return every
+        return Forms(numbers, np.eye(len(numbers))[None], nothing, nothing, nothing)
 
     def _prepare(self, jobs: list) -> None:
         """One look at each function of one argument, on the hull of all its arguments."""
