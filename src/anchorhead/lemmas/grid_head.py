@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from anchorhead.heads.grids.grid_rounding import asked_error
 from anchorhead.lemmas import interval
 from anchorhead.lemmas.known import Known
-from anchorhead.lemmas.record import Note
+from anchorhead.lemmas.record import Notes
 from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, mapped
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal, constants, of_grid
@@ -41,7 +41,8 @@ def after_grid(known: Known, layer: Attention) -> Known:
     skip, passing = interval.skipped(layer, known.inputs, known.sources, known.arithmetic)
     reads = [_entries(axes, table, token, claim, known) for token in range(len(known.inputs.constant))]
     for token, (_, notes) in enumerate(reads):
-        known.record.add(token, notes)
+        for one in notes:
+            known.record.add(token, one)
     sources, before = claim.after(known.sources), passing.beside(len(claim.tokens))
     weight = np.concatenate([layer.output[0].astype(np.float64), skip], axis=1)
     joined = Forms.joined([Forms.joined([form for form, _ in reads]), before], axis=1)
@@ -52,7 +53,7 @@ def after_grid(known: Known, layer: Attention) -> Known:
 
 def _entries(
     axes: tuple[Readings, ...], table: Float[np.ndarray, "..."], token: int, claim: GridClaim, known: Known
-) -> tuple[Forms, list[Note]]:
+) -> tuple[Forms, list[Notes]]:
     """What a token reads, entry by entry, over the sources and the functions, and which function each entry is."""
     d = claim.grid.atom.variables
     shown = table[(..., *(_picked(axes, axis, token, known) for axis in range(d, len(axes))), slice(None))]
@@ -77,7 +78,7 @@ def _entries(
         form.approximation[0, entry], form.rounding[0, entry] = claim.grid.exact, claim.grid.rounding
         if claim.step is not None:
             numbers = 1.0, 0.0, 1.0, -float(atom.bias[function]), claim.grid.total
-            notes.append(Note((claim.step, 0, function), numbers, ((0, entry, ()),)))
+            notes.append(Notes.of_unit((claim.step, 0, function), numbers, [(0, entry)]))
     return form, notes
 
 

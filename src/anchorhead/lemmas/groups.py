@@ -11,7 +11,7 @@ from jaxtyping import Float
 from anchorhead.lemmas import copy, own_logits, scalar_head
 from anchorhead.lemmas.group_values import taken, weight_sums
 from anchorhead.lemmas.known import Known, Others
-from anchorhead.lemmas.record import Note, neurons
+from anchorhead.lemmas.record import Notes, neurons
 from anchorhead.network import Linear, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
@@ -91,11 +91,11 @@ class _Groups:
                 y, exact, notes = way(readings, x)
             except Refusal:
                 continue
-            self.known.record.add(token, [note for note in notes if note is not None])
+            self.known.record.add(token, notes)
             return y, exact
         return self.means(readings).alone(len(self.known.sources.low), arithmetic), None
 
-    def _shared(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources, list[Note | None]]:
+    def _shared(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources, Notes]:
         """The logits of a group share one number."""
         claim = self.known.claim(Layer)
         if readings is None:
@@ -107,7 +107,7 @@ class _Groups:
         notes = neurons(claim, reads, places=place, size=self.weight.shape[1])
         return self._outputs(reads, place, self._sums, exact, readings), exact, notes
 
-    def _own(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources, list[Note | None]]:
+    def _own(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources, Notes]:
         """Each logit is a dot product of its own."""
         claim, arithmetic = self.known.claim(Layer), self.known.arithmetic
         asks, (_, size, width) = self._asks, self.weight.shape

@@ -26,6 +26,8 @@ NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
 CLOSE, FINE = 1.003, 1e-9
 """The slope is found to within 0.3%, the range to within this part of it."""
+ROUNDED = 2.0**-50
+"""Of a value: what of a range is the rounding of its ends, which is all that there is to a constant's."""
 MAX_CELLS = 40_000
 STEEP = 1000
 """A slope that is so many times the quotient of range and interval: that of sqrt at 0 would be as large as cells are
@@ -113,7 +115,7 @@ class _Search:
                 steep = above(abs(slopes))
                 self.steepest = max(self.steepest, below(abs(slopes)))
                 good = steep <= max(CLOSE * self.steepest, slope, 1e-12)
-            room = FINE * (self.known[1] - self.known[0]) + 1e-300
+            room = FINE * max(self.known[1] - self.known[0], 0.0) + ROUNDED * abs(self.known[0]) + 1e-300
             inside = low >= self.known[0] - room and high <= self.known[1] + room
             turning = slopes is None or not (slopes >= 0 or slopes <= 0)
             inside = inside and not (turning and high - low > 10 * room)

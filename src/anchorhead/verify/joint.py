@@ -100,7 +100,7 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
 
     For t_h = sum_i c_hi q_i + b_h, a sign s = +-1 and shift = b_h - s b_1, t_h as computed is s t_1 + shift up to the
     errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part; up to what both round by, if they
-    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g).
+    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g); what a is off by counts for both.
     """
     first = group[0].reading
     low, high = first.ends
@@ -128,7 +128,9 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
                     slopes=sign * part.slopes,
                     offsets=part.offsets + part.slopes * shift,
                     sizes=part.sizes + moved,
-                    wrong=part.wrong + (own_error(2) * (np.abs(part.offsets) + moved) if shift else 0.0),
+                    wrong=part.wrong
+                    + part.wrong_slope * abs(shift) * SLACK
+                    + (own_error(2) * (np.abs(part.offsets) + moved) if shift else 0.0),
                     lean=part.lean + lean,
                 )
             )

@@ -7,7 +7,7 @@ in the derivation (`read_lowered`): nothing is taken apart here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,9 +89,13 @@ class Exact:
         function = step.functions[step.which[feature]]
         if isinstance(function, Opaque):
             function = replace(function, output=feature)
-        form = every.tokens([token]).features([feature]).pruned()
-        where = f"{self.program.name(place)}[{token},{feature}]"
-        return Entry(function, self._arguments(step, token, feature), form, where)
+        # a constant is one of whatever is given
+        names = function.arguments if isinstance(function, Opaque) else function.variables or step.arguments[:1]
+        arguments, where = (
+            self._arguments(step, token, feature, names),
+            f"{self.program.name(place)}[{token},{feature}]",
+        )
+        return Entry(function, arguments, every.entry(token, feature), where)
 
     @property
     def output(self) -> Forms:
@@ -123,7 +127,8 @@ class Exact:
         fits = all(one.shape[0] in (1, tokens) and one.shape[1] in (1, width) for one in given)
         require(fits, f"step {place} of the program does not fit")
         places = [(t, f) for t in range(tokens) for f in range(width)]
-        jobs = [(step.functions[step.which[f]], self._arguments(step, t, f)) for t, f in places]
+        applied = [(step.functions[step.which[f]], t, f) for t, f in places]
+        jobs = [(one, self._arguments(step, t, f, one.variables)) for one, t, f in applied]  # type: ignore[union-attr]
         self._prepare(jobs)
         entries = [self._entry(*job) for job in jobs]
         before = any(isinstance(one, Apply) for one in self.program.steps[:place])
@@ -131,14 +136,13 @@ class Exact:
             raise NotVerified("a condition on arguments is modelled for one function of one argument")
         return joined(entries).reshaped(tokens, width)
 
-    def _arguments(self, step: Apply, token: int, feature: int) -> Mapping[str, Forms]:
-        """Those that the function of a feature depends on, forms (1, 1)."""
-        function, found = step.functions[step.which[feature]], {}
-        for name, of in zip(step.arguments, step.of, strict=True):
-            if name in (function.arguments if isinstance(function, Opaque) else function.variables):
-                one = self.of(of).tokens([token if self.of(of).shape[0] > 1 else 0])
-                found[name] = one.features([feature if one.shape[1] > 1 else 0]).pruned()
-        return found
+    def _arguments(self, step: Apply, token: int, feature: int, names: Sequence[str]) -> Mapping[str, Forms]:
+        """Some of the arguments of a feature, forms (1, 1)."""
+        given = {name: self.of(of) for name, of in zip(step.arguments, step.of, strict=True) if name in names}
+        return {
+            name: one.entry(token if one.shape[0] > 1 else 0, feature if one.shape[1] > 1 else 0)
+            for name, one in given.items()
+        }
 
     def _outputs(self, step: Apply, place: int) -> Forms:
         """Feature r is output r of the function that is given; arguments are the inputs, in their order."""
