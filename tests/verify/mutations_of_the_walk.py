@@ -101,7 +101,7 @@ WALK = (
              "readings: products with constants that are off round (0.001)"),
     Mutation("joint.py", "joint", "part.lean + lean", "part.lean",
              "context: units in numbers that differ lean by the errors of both"),
-    Mutation("joint.py", "_joined", "id(one.unit.named or one)", "0",
+    Mutation("joint.py", "_joined", "id(one if claimed is None else claimed.of)", "0",
              "context: what is taken of units that are joined is off by no more"),
     Mutation("named.py", "Table.at", "(head, column) not in found[i]", "True", "refused: a part twice"),
     Mutation("named.py", "Table.at", "head < heads and column < columns", "True", "refused: a group that is not there"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.network.claim_table import ClaimTable
-from anchorhead.verify.named import Named, Table
+from anchorhead.verify.named import Claimed, Named, Table
 
 ENTRY = (2, 0, 0)
 """The function of a program of an input, a map of it and a function of that."""
-TANH = Named(ENTRY, 1.0, 0.0, 1.0, 0.0, 0.0)
+TANH = Claimed(Named(ENTRY, 1.0, 0.0, 1.0, 0.0, 0.0), 0, None)
 """Of softmaxes that read that function of the number which they ask with."""
 
 

@@ -85,7 +85,9 @@ def test_arguments_that_are_off_move_heads_of_steep_functions_no_further(text: s
                 nothing, nothing, nothing, MODEL, whole=True)  # fmt: skip
     t = Forms(*(exact.of(0).ids, *exact.of(0).arrays[:3]), np.full((1, 1), off))
     ends = float(t.ends(exact.quantities)[0][0, 0]), float(t.ends(exact.quantities)[1][0, 0])
-    unit = Unit(Reading(t, part, np.arange(33), ends, part), (part,), replace(TANH, entry=(1, 0, 0)))
+    unit = Unit(
+        Reading(t, part, np.arange(33), ends, part), (part,), replace(TANH, of=replace(TANH.of, entry=(1, 0, 0)))
+    )
     (found,) = Claims(exact, MODEL).explain([unit])
     assert found is not None
     assert found.form.ids.tolist() == exact.of(1).ids.tolist()

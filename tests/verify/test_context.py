@@ -16,6 +16,7 @@ from anchorhead.verify.grammar import Attention, Linear
 from anchorhead.verify.joint import Taken, _joined, _together, joint
 from anchorhead.verify.named import Table
 
+from .naming import TANH
 from .test_claims import claims
 
 MODEL = rounding.MODELS["float32"]
@@ -119,10 +120,10 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     assert (same.off <= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.01])) * 1.002 * most).all()
     (column,) = _joined(context(), [first, replace(first)])
     assert [part.lean for part in column.unit.parts] == [0.0, 0.0]
-    another = replace(second, unit=replace(unit, named=None))
+    another = replace(second, unit=replace(unit, claimed=None))
     assert len(_joined(context(), [first, another, replace(another)])) == 3
-    later, sooner = (replace(one, order=order) for one, order in ((second, 1), (first, 0)))
-    (turned,) = _joined(context(), [later, sooner])
+    later = replace(second, unit=replace(second.unit, claimed=replace(TANH, order=1)))
+    (turned,) = _joined(context(), [later, first])
     np.testing.assert_array_equal(turned.take, take)
     loose = replace(unit, parts=(replace(unit.parts[0], value_error=np.full(2, 1e12)),))
     (same,) = _joined(context(), [first, replace(second, unit=loose)])

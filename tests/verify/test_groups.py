@@ -13,7 +13,7 @@ from anchorhead.verify.context import Context
 from anchorhead.verify.forms import EXACT, Forms
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.groups import _groups, after_groups, shares, valued
-from anchorhead.verify.named import Part, Table
+from anchorhead.verify.named import Table
 
 from .naming import TANH
 from .test_claims import claims
@@ -57,7 +57,7 @@ def test_outputs_whose_values_are_not_parallel_are_off_by_no_more() -> None:
     own, unit = claims()
     context = Context(own.exact, MODEL, Table())
     values = np.array([[-1.0, 1.0], [-0.5, 0.5 + 1e-3]])
-    group = replace(unit.reading, logits=unit.parts[0]), Part(TANH, 0, None), values
+    group = replace(unit.reading, logits=unit.parts[0]), TANH, values
     found = valued(context, [group], np.array([0.25, 0.0]), "here")
     assert found.ids.tolist() == context.exact.of(2).ids.tolist()
     for t in np.linspace(-2, 2, 41):

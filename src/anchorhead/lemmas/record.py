@@ -45,23 +45,28 @@ class Notes:
 
 @dataclass(eq=False)
 class Record:
-    """Notes by layer and token; place: the layer that the walk is at."""
+    """Notes by layer and token; place, tokens: the layer that the walk is at, and how many tokens ask there."""
 
     place: int = 0
+    tokens: int = 0
     notes: dict[int, dict[int, list[Notes]]] = field(default_factory=dict)
 
     def add(self, token: int, notes: Notes) -> None:
         """What a token reads; -1: every token does."""
         self.notes.setdefault(self.place, {}).setdefault(token, []).append(notes)
 
+    def passed(self, layers: int) -> None:
+        """The walk goes on; what all tokens of a layer read alike is noted once."""
+        first, *others = self.notes.get(self.place, {-1: []}).values()
+        if len(others) + 1 == self.tokens > 1 and all(_same(first, one) for one in others):
+            self.notes[self.place] = {-1: first}
+        self.place += layers
+
     def table(self) -> ClaimTable:
-        """All notes; what all tokens of a layer read alike is a row for all of them."""
+        """All notes."""
         found, rows, count = ClaimTable.empty(), dict[tuple[float, ...], int](), 0
         units, numbers, softmaxes = [found.units], [found.numbers], [found.softmaxes]
         for place, tokens in self.notes.items():
-            first, *others = tokens.values()
-            if others and all(map(_same, [first] * len(others), others)):
-                tokens = {-1: first}
             for token, notes in ((token, one) for token, several in tokens.items() for one in several):
                 units.append(np.insert(notes.entries, [0, 0], (place, token), axis=1))
                 numbers.append(notes.numbers)

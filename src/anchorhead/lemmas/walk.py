@@ -52,8 +52,10 @@ def walk(
     states = network.streams[0].states
     known = Known(inputs, others, states, sources, tuple(claims), arithmetic, network.embed, cast, record)
     while steps:
+        record.tokens = len(known.inputs.constant)
         known, taken = _after(known, steps)
-        steps, record.place = steps[taken:], record.place + taken
+        steps = steps[taken:]
+        record.passed(taken)
     while known.claims:  # what no layer was found to compute: of what depends on the others, intervals are left
         exact = known.claims[0].after(known.sources)
         inputs = known.inputs.over(known.sources, exact.count)

@@ -14,7 +14,7 @@ from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import KINDS, Attention, Stream
 from anchorhead.verify.grids.tensor import GridReading, grid_reading
 from anchorhead.verify.joint import Taken, in_motion, read
-from anchorhead.verify.named import Part, Parts
+from anchorhead.verify.named import Claimed, Parts
 from anchorhead.verify.readings import Reading, heard, lowered, seen
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
@@ -107,7 +107,7 @@ def _reads(
     copies = 0
     for i, heads in enumerate(asked):
         readings = [one if isinstance(one, Reading) else None for one, _ in heads]
-        moving = in_motion((readings[h], part) for (h, _), part in named[i].items())
+        moving = in_motion((readings[h], one) for (h, _), one in named[i].items())
         for h, (one, visible) in enumerate(heads):
             value, output = values[min(h, len(values) - 1)], layer.output[h]
             claimed = [named[i].get((h, c)) for c in range(value.shape[1])]
@@ -118,24 +118,21 @@ def _reads(
                 reads[i].append(context.anything(output, value.tokens(visible), where))
                 continue
             own = value.tokens(visible[one.keys])
-            still = [c for c, part in enumerate(claimed) if one.still and (part is None or part.of not in moving)]
+            still = [c for c, of in enumerate(claimed) if one.still and (of is None or of.of not in moving)]
             if still:
                 reads[i].append(_constant(context, one, output[:, still], value.tokens(visible).features(still)))
                 copies += 1
             for c in sorted(set(range(own.shape[1])) - set(still)):
-                column, weight, part = own.features([c]), output[:, c], claimed[c]
+                column, weight = own.features([c]), output[:, c]
                 if column.zero.all() or not weight.any():
                     continue
                 if not column.fixed.all():
                     reads[i].append(context.anything(weight, column, where))
                     continue
                 direct = _directly(context, one, value.tokens(visible).features([c]))
-                logits = replace(
-                    one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct
-                )
-                of, order = (None, 0) if part is None else (part.of, part.order)
-                unit = Unit(one, (logits,), of, context.enough(weight))
-                taken[i].append(Taken(weight, np.zeros(len(weight)), unit, order))
+                part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
+                unit = Unit(one, (part,), claimed[c], context.enough(weight))
+                taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
     nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
@@ -172,21 +169,21 @@ def _grids(
     one: GridReading,
     output: np.ndarray,
     values: Forms,
-    claimed: list[Part | None],
+    claimed: list[Claimed | None],
     where: str,
 ) -> list[Reads]:
     """What is read of a grid, column by column."""
     found = []
-    for c, part in enumerate(claimed):
+    for c, of in enumerate(claimed):
         column, weight = values.features([c]), output[:, c]
         own = values.tokens(one.places.reshape(-1)).features([c])
         if own.zero.all() or not weight.any():
             continue
         exactly = own.fixed.all() and not own.error.any()
-        if part is None or context.grids is None or not exactly:
+        if of is None or context.grids is None or not exactly:
             found.append(context.anything(weight, column, where))
             continue
-        form, size, words = context.grids.explain(one, column.constant[:, 0], part.of)
+        form, size, words = context.grids.explain(one, column.constant[:, 0], of.of)
         context.steps.append(Step(where, "grid head", words, float(form.approximation[0, 0])))
         found.append(Reads(weight[:, None], form, np.array([size]), np.ones(1)))
     return found

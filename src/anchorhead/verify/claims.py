@@ -28,7 +28,7 @@ import numpy as np
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
 from anchorhead.verify.functions import behaviour, clipped, is_defined
-from anchorhead.verify.named import Named
+from anchorhead.verify.named import Claimed, Named
 from anchorhead.verify.programs.exact import Entry, Exact
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading
@@ -39,11 +39,11 @@ from anchorhead.verify.scalar.part import Part
 
 @dataclass(eq=False)
 class Unit:
-    """Softmaxes in one t; named: what they are said to compute; limit: an error that would be good enough."""
+    """Softmaxes in one t; claimed: what they are said to compute; limit: an error that would be good enough."""
 
     reading: Reading
     parts: tuple[Part, ...]
-    named: Named | None = None
+    claimed: Claimed | None = None
     limit: float = np.inf
 
 
@@ -102,7 +102,7 @@ class Claims:
 
     def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where nothing is claimed of it."""
-        meant = [None if unit.named is None else self._meant(unit.named, unit.reading.t) for unit in units]
+        meant = [None if unit.claimed is None else self._meant(unit.claimed.of, unit.reading.t) for unit in units]
         reach = _hulls([one for one in meant if one is not None])
         moves = [(0.0, 0.0, 0.0) if one is None else self._moves(one, reach) for one in meant]
         units = [_leaning(unit, lean) for unit, (_, _, lean) in zip(units, moves, strict=True)]

@@ -20,11 +20,11 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken, in_motion, read
-from anchorhead.verify.named import Part
+from anchorhead.verify.named import Claimed
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 
-Groups = list[tuple[Reading | None, Part | None, slice]]
+Groups = list[tuple[Reading | None, Claimed | None, slice]]
 """The reading of each group of a token, what is claimed of it, and which features the group is."""
 
 
@@ -69,7 +69,7 @@ def shares(forms: Forms) -> Forms:
 
 
 def _readings(
-    context: Context, before: Linear, softmax: Softmax, tokens: Tokens, parts: list[list[Part | None]]
+    context: Context, before: Linear, softmax: Softmax, tokens: Tokens, parts: list[list[Claimed | None]]
 ) -> list[Groups]:
     """The groups of every input token that leaves the first map."""
     if not before.across:
@@ -94,7 +94,7 @@ def _groups(
     weight: np.ndarray,
     bias: np.ndarray,
     groups: Sequence[int],
-    parts: Sequence[Part | None],
+    parts: Sequence[Claimed | None],
 ) -> Groups:
     """Logits W x + b of one token, of so many: its features ask rows of W."""
     found: Groups = []
@@ -156,8 +156,7 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
             ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
             direct = ratio * head.error, ratio * head.size
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
-        named, order = (None, 0) if claimed is None else (claimed.of, claimed.order)
-        taken.append(Taken(take, wrong, Unit(one, (part,), named), order))
+        taken.append(Taken(take, wrong, Unit(one, (part,), claimed)))
     reads += read(context, [taken], where, weights=True)[0]
     if not reads:
         return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])

@@ -15,8 +15,7 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Quantities
-from anchorhead.verify.named import Named
-from anchorhead.verify.named import Part as Claimed
+from anchorhead.verify.named import Claimed, Named
 from anchorhead.verify.readings import Reading
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
 from anchorhead.verify.scalar.part import Part
@@ -24,12 +23,11 @@ from anchorhead.verify.scalar.part import Part
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """A unit, how much of it every output takes, and by how much that is off; order: the how manieth it is named."""
+    """A unit, how much of it every output takes, and by how much that is off."""
 
     take: np.ndarray
     off: np.ndarray
     unit: Unit
-    order: int = 0
 
     def instead(self, first: np.ndarray, ratio: float, model: Arithmetic) -> np.ndarray:
         """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
@@ -37,13 +35,14 @@ class Taken:
         take = ratio * first
         size = sum(float((np.abs(p.values) + p.value_error).max()) * 1.001 + p.direct[0] for p in self.unit.parts)
         rounds = power_of_two(first) & ~power_of_two(self.take)
-        own = np.where(self.take == take, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
+        exact = (self.take == take) & power_of_two(np.array(ratio))
+        own = np.where(exact, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
         return self.off + (np.abs(self.take - take) + own * np.abs(self.take)) * size * SLACK
 
 
 def in_motion(pairs: Iterable[tuple[Reading | None, Claimed | None]]) -> set[Named]:
     """What is claimed of readings of which some input moves one: constant ones among them are parts as well."""
-    return {part.of for one, part in pairs if one is not None and part is not None and not one.still}
+    return {claimed.of for one, claimed in pairs if one is not None and claimed is not None and not one.still}
 
 
 def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
@@ -68,14 +67,15 @@ def _joined(context: Context, taken: Sequence[Taken]) -> list[Taken]:
     """The units of what one token reads: all that a claim names is one."""
     groups: dict[int, list[Taken]] = {}
     for one in taken:
-        groups.setdefault(id(one.unit.named or one), []).append(one)
+        claimed = one.unit.claimed
+        groups.setdefault(id(one if claimed is None else claimed.of), []).append(one)
     return [group[0] if len(group) == 1 else _together(context, group) for group in groups.values()]
 
 
 def _together(context: Context, group: list[Taken]) -> Taken:
-    """Values are those of the first, times how much more is taken of a unit. The first is that whose number t is the
-    unit's: the first that is named of those with a number."""
-    group = sorted(group, key=lambda one: (one.unit.reading.constant, one.order))
+    """Values are those of the first, times how much more is taken of a unit. Its number t is the unit's: of those that
+    have one it is the first that is named."""
+    group = sorted(group, key=lambda one: (one.unit.reading.constant, one.unit.claimed and one.unit.claimed.order))
     first = group[0]
     lead = int(np.abs(first.take).argmax())
     require(first.take[lead] != 0, "a unit of which no output takes the first softmax")

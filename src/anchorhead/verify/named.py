@@ -48,19 +48,17 @@ class Named:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """A softmax as part of what is claimed: the how manieth of its unit, and the values that a group's are measured
-    along."""
+class Claimed:
+    """What is claimed of a softmax: it is one of those of a claim, in their order, and a group's values are multiples
+    of these."""
 
     of: Named
     order: int
     values: np.ndarray | None
 
 
-Parts = dict[tuple[int, int], Part]
+Parts = dict[tuple[int, int], Claimed]
 """By head, or group, and column."""
-
-
 Row = tuple[list[int], list[float], list[tuple[int, int, np.ndarray | None]]]
 """A unit: its row of claims.units and of claims.numbers, and head, column and values of each of its softmaxes."""
 
@@ -81,7 +79,7 @@ class Table:
                 for order, (head, column, values) in enumerate(softmaxes):
                     require(head < heads and column < columns, f"a claim for a softmax that layer {layer + 1} has not")
                     require((head, column) not in found[i], f"two claims for softmax {head} of layer {layer + 1}")
-                    found[i][head, column] = Part(of, order, values)
+                    found[i][head, column] = Claimed(of, order, values)
         return found
 
 

@@ -153,12 +153,12 @@ class Grids:
             part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or part.lean or part.own is not None
         )
         origin = _origin(t, unit.reading.ends, part.terms, self.exact, self.model)
-        if more or wrong or origin is None or unit.named is None:
+        if more or wrong or origin is None or unit.claimed is None:
             return None
         reading = GridReading(
             (int(t.ids[0]),), ((part.slopes, part.offsets),), np.array([origin]), np.arange(len(part.slopes))
         )
-        form, size, words = self.explain(reading, part.values, unit.named)
+        form, size, words = self.explain(reading, part.values, unit.claimed.of)
         return Explained(form, size, size, words, float(form.approximation[0, 0]))
 
     def verify(self, tell: Callable[[int, int, str], object]) -> None:
