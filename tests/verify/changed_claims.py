@@ -67,6 +67,7 @@ CLAIMS: dict[str, tuple[str, Change]] = {
     "a number that is not finite": (HEAD, _entry("numbers", (0, 2), np.inf)),
     "another factor of a grid": (GRID, _entry("numbers", (0, 2), 2.0)),
     "a grid that may not be off": (GRID, _entry("numbers", (0, 4), 0.0)),
+    "a claim for nothing": (TWO, _rows(lambda rows: rows[1:])),
     "a part left out": (HEAD, _rows(lambda rows: rows[1:])),
     "a head of a ramp left out": (RAMPS, _rows(lambda rows: rows[:1])),
     "a part twice": (HEAD, _rows(lambda rows: np.concatenate([rows, rows[:1]]))),

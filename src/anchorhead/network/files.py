@@ -2,7 +2,8 @@
 
 The header's entry "anchorhead" holds {"format", "network": the layers, with the name of a tensor where an
 array stands, "program": what it approximates, as it was written, "derivation", with the program in the form of which it
-was built where that is another, "certificate"}. Nothing in a file is ever executed.
+was built where that is another, "certificate"}; what the derivation claims of softmaxes are the arrays "claims.…".
+Nothing in a file is ever executed.
 """
 
 from __future__ import annotations

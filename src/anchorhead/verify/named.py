@@ -28,6 +28,7 @@ import numpy as np
 from anchorhead.verify.errors import Unreadable, require
 from anchorhead.verify.files import Stored
 
+MAX_SOFTMAXES = 2**22
 FORMER = "the file was saved before derivations named their claims: build it again"
 
 
@@ -90,7 +91,9 @@ def read_claims(stored: Stored) -> Table:
         return Table()
     units, softmaxes = (_array(stored, name, "i", width) for name, width in (("units", 5), ("softmaxes", 4)))
     numbers, values = (_array(stored, name, "f", width) for name, width in (("numbers", 5), ("values", None)))
-    fits = len(units) == len(numbers) and (units >= [0, -1, 0, -1, 0]).all()
+    if len(softmaxes) > MAX_SOFTMAXES:
+        raise Unreadable(f"claims for {len(softmaxes):,} softmaxes: at most {MAX_SOFTMAXES:,} are read")
+    fits = len(units) == len(numbers) == len(np.unique(softmaxes[:, 0])) and (units >= [0, -1, 0, -1, 0]).all()
     inside = (softmaxes >= [0, 0, 0, -1]).all() and (softmaxes[:, [0, 3]] < [len(units), len(values)]).all()
     if not (fits and inside):
         raise Unreadable("the claims of the derivation name what is not there")
