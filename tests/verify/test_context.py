@@ -103,6 +103,8 @@ def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
     low, high = joint(units, quantities).reading.ends
     assert low <= -2.7
     assert high >= 2.7
+    off = [replace(one, parts=(replace(one.parts[0], wrong_slope=np.full(2, 1e-3)),)) for one in units]
+    assert (joint(off, quantities).parts[1].wrong >= 0.5e-3).all()
 
 
 def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
@@ -134,6 +136,9 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     assert (both.off >= 2e-9 + (near + rounded) * most).all()
     assert (both.off <= 2e-9 + (near + rounded + 1e-14) * 1.002 * most).all()
     np.testing.assert_array_equal(both.unit.parts[1].values, 3 * unit.parts[0].values)
+    nothing = np.zeros(2)
+    thrice = _together(context(), [Taken(one, nothing, unit) for one in (3 * take, take)])
+    assert (thrice.off >= 2.0**-53 * np.abs(take) * most).all()  # a third of the values is rounded
     (part,) = unit.parts
     worse = replace(unit, parts=(replace(part, value_error=np.full(2, 1e-3), direct=(1e-3, 7.0)),))
     found = _together(context(), [first, replace(third, unit=worse)]).unit.parts[1]
