@@ -21,7 +21,7 @@ proven in t*, of which all parts lean by as much more, and the argument of f is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class _Job:
     high: float
     error: float = 0.0
     limit: float = np.inf
+    units: list[int] = field(default_factory=list)
 
     def covers(self, other: _Job) -> bool:
         wide = self.low <= other.low and other.high <= self.high and self.limit <= other.limit
@@ -93,12 +94,12 @@ class _Job:
 
 
 class Claims:
-    """Units are collected and proven together: equal ones once, on the hull of their intervals."""
+    """Units are collected and proven together: equal ones whose intervals overlap once, on all of these."""
 
     def __init__(self, exact: Exact, model: Arithmetic) -> None:
         self.exact, self.model = exact, model
         self.quantities: Quantities = exact.quantities
-        self.proven: dict[tuple, tuple[Proven, _Job]] = {}
+        self.proven: dict[tuple, list[tuple[_Job, Proven]]] = {}
 
     def explain(self, units: Sequence[Unit]) -> list[Explained | None]:
         """For each unit what it reads, or None where nothing is claimed of it."""
@@ -106,24 +107,36 @@ class Claims:
         reach = _hulls([one for one in meant if one is not None])
         moves = [(0.0, 0.0, 0.0) if one is None else self._moves(one, reach) for one in meant]
         units = [_leaning(unit, lean) for unit, (_, _, lean) in zip(units, moves, strict=True)]
-        jobs: dict[tuple, _Job] = {}
-        for unit, one in zip(units, meant, strict=True):
+        jobs: dict[tuple, list[_Job]] = {}
+        found: list[Explained | None] = [None] * len(units)
+        for n in sorted(range(len(units)), key=lambda n: units[n].reading.ends):
+            unit, one, (low, high) = units[n], meant[n], units[n].reading.ends
             if one is None:
                 continue
-            low, high = unit.reading.ends
-            job = jobs.setdefault(_key(unit.parts, one.claim), _Job(unit.parts, one.claim, low, high))
-            job.low, job.high = min(job.low, low), max(job.high, high)
+            same = jobs.setdefault((*(part.key() for part in unit.parts), one.claim), [])
+            if not same or same[-1].high < low:
+                same.append(_Job(unit.parts, one.claim, low, high))
+            job = same[-1]
+            job.high = max(job.high, high)
             job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
             job.limit, job.error = min(job.limit, unit.limit), max(job.error, one.off)
-        for key, job in jobs.items():
-            known = self.proven.get(key)
-            if known is None or self.exact.excluded or not known[1].covers(job):
-                limit = job.limit if job.limit < np.inf else 0.0
-                self.proven[key] = prove(job.parts, job.claim, self._intervals(job), self.model, limit, True), job
-        return [
-            None if one is None else self._result(one, self.proven[_key(unit.parts, one.claim)][0], moved)
-            for unit, one, moved in zip(units, meant, moves, strict=True)
-        ]
+            job.units.append(n)
+        for key, same in jobs.items():
+            for job in same:
+                proven = self._proven(key, job)
+                for n in job.units:
+                    found[n] = self._result(meant[n], proven, moves[n])  # type: ignore[arg-type]
+        return found
+
+    def _proven(self, key: tuple, job: _Job) -> Proven:
+        """By a proof that covers it, if there is one."""
+        known = self.proven.setdefault(key, [])
+        for one, proven in () if self.exact.excluded else known:
+            if one.covers(job):
+                return proven
+        limit = job.limit if job.limit < np.inf else 0.0
+        known.append((job, prove(job.parts, job.claim, self._intervals(job), self.model, limit, True)))
+        return known[-1][1]
 
     def _meant(self, named: Named, t: Forms) -> _Meant:
         entry = self.exact.entry(*named.entry)
@@ -200,10 +213,6 @@ def _leaning(unit: Unit, lean: float) -> Unit:
     ends = float(np.nextafter(low - lean, -np.inf)), float(np.nextafter(high + lean, np.inf))
     parts = tuple(replace(part, lean=part.lean + lean) for part in unit.parts)
     return replace(unit, reading=replace(unit.reading, ends=ends), parts=parts)
-
-
-def _key(parts: tuple[Part, ...], claim: Claim) -> tuple:
-    return (*(part.key() for part in parts), claim)
 
 
 def _without(
