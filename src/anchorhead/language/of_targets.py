@@ -45,8 +45,10 @@ def _several(target: SeveralVariables, on: Any = None) -> Program:
 
 
 def program_of_parts(target: SeveralVariables) -> Program:
-    """The target as its network is built: neurons in layers, and functions of a few variables each, added up."""
+    """The target as its network is built: neurons in layers, and functions of a few variables each, added up. Of
+    several tokens even linear maps take neurons."""
     writer, tokens, network = Writer(), target.tokens or 1, target.parts.network
+    network = network.with_neurons() if network is not None and tokens > 1 else network
     shape, last = (tokens, len(target.variables) // tokens), (tokens, target.columns)
     names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
     x = writer.input(names, *(np.reshape(end, shape) for end in (target.low, target.high)), tokens=tokens)
@@ -78,6 +80,12 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
     last = (tokens, target.outputs // tokens)
     place = writer.add(_affine_step(target.readout, place, width, last))
     return writer.program(place, token_axis=target.tokens is not None, title=target.name)
+
+
+def step_of(layer: int) -> int:
+    """Which step of the program of a network applies the functions of a hidden layer: before it are the input, and an
+    affine map for each."""
+    return 2 + 2 * layer
 
 
 def _layers(writer: Writer, target: Mlp, place: int, width: tuple[int, int]) -> tuple[int, tuple[int, int]]:

@@ -79,6 +79,11 @@ class Program(ReadOnly):
         return tuple(place for place, step in enumerate(self.steps) if isinstance(step, Input))
 
     @property
+    def applied(self) -> tuple[int, ...]:
+        """The places of the steps that apply functions."""
+        return tuple(place for place, step in enumerate(self.steps) if isinstance(step, Apply))
+
+    @property
     def output(self) -> int:
         """The place of the one output."""
         if len(self.outputs) != 1:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from anchorhead.lemmas import copy, interval, scalar_head, self_key
 from anchorhead.lemmas.known import Known, Others
+from anchorhead.lemmas.record import neurons
 from anchorhead.network import Attention, Linear
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped, own_error
 from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_attention, visible
@@ -76,6 +77,7 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
         others = others.with_means(output @ shown.T, known.arithmetic, error)
     form = others.beside(reads, weight, exact, known.arithmetic)
     coefficients = np.concatenate([form.coefficients, passing], axis=2)
+    known.record.add(token, neurons(claim, reads, entries))
     return replace(form, coefficients=coefficients), claim.after(known.sources)
 
 
@@ -123,6 +125,10 @@ def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Kn
     bias = np.zeros(outputs) if after.bias is None else np.broadcast_to(after.bias, outputs).astype(np.float64)
     y = Others.bias(bias.reshape(-1)).beside(reads, weight[:, :count] * own, exact, known.arithmetic)
     rows = y.reshaped(*outputs)
+    notes = neurons(claim, reads, entries)
+    for unit, token in enumerate(np.flatnonzero(reads.fits)[: len(notes.entries)].tolist()):
+        one = notes.units(np.array([unit]))
+        known.record.add(token, replace(one, softmaxes=one.softmaxes - np.array([0, token * parts, 0, 0])))
     return known.after([(rows, exact)], None)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from anchorhead.domain import Box
@@ -9,6 +11,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.lemmas.kernel import Smoothed
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound, compared
+from anchorhead.lemmas.record import Record
 from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -27,5 +30,6 @@ def prove_functions(network: Network, claim: OneNumber | Smoothed, on: Box, cast
     box = on.broadcast_to((tokens, inputs))
     require_room(network, box)
     sources = Sources(*(end.astype(np.float64)[:, None] for end in (box.low, box.high)))
-    y, exact = walk(network, [claim], sources, cast)
-    return compared(y, None, exact)
+    record = Record()
+    y, exact = walk(network, [claim], sources, cast, record)
+    return replace(compared(y, None, exact), claims=record.table())

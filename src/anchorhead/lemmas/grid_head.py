@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float
 from anchorhead.heads.grids.grid_rounding import asked_error
 from anchorhead.lemmas import interval
 from anchorhead.lemmas.known import Known
+from anchorhead.lemmas.record import Notes
 from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, mapped
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal, constants, of_grid
@@ -39,9 +40,12 @@ def after_grid(known: Known, layer: Attention) -> Known:
     table = values.values.reshape(*(layer.grid or ()), -1)
     skip, passing = interval.skipped(layer, known.inputs, known.sources, known.arithmetic)
     reads = [_entries(axes, table, token, claim, known) for token in range(len(known.inputs.constant))]
+    for token, (_, notes) in enumerate(reads):
+        for one in notes:
+            known.record.add(token, one)
     sources, before = claim.after(known.sources), passing.beside(len(claim.tokens))
     weight = np.concatenate([layer.output[0].astype(np.float64), skip], axis=1)
-    joined = Forms.joined([Forms.joined(reads), before], axis=1)
+    joined = Forms.joined([Forms.joined([form for form, _ in reads]), before], axis=1)
     inputs = mapped(weight, layer.bias, joined, sources, known.arithmetic)
     others = interval.of_others(layer, known.inputs, known.others, known.sources, known.arithmetic)
     return known.explained(inputs, others, sources)
@@ -49,14 +53,14 @@ def after_grid(known: Known, layer: Attention) -> Known:
 
 def _entries(
     axes: tuple[Readings, ...], table: Float[np.ndarray, "..."], token: int, claim: GridClaim, known: Known
-) -> Forms:
-    """What a token reads, entry by entry, over the sources and the functions."""
+) -> tuple[Forms, list[Notes]]:
+    """What a token reads, entry by entry, over the sources and the functions, and which function each entry is."""
     d = claim.grid.atom.variables
     shown = table[(..., *(_picked(axes, axis, token, known) for axis in range(d, len(axes))), slice(None))]
     before, count = known.sources.count, len(claim.tokens)
     form = Forms.constants(np.zeros((1, shown.shape[-1]))).over(NOTHING, before + count)
     own = [n for n, reader in enumerate(claim.tokens) if reader == token]
-    hidden = None
+    hidden, notes = None, []
     for entry in range(shown.shape[-1]):
         values = shown[..., entry]
         if not values.any():
@@ -72,7 +76,10 @@ def _entries(
         form.coefficients[0, entry, before + function] = 1.0
         form.constant[0, entry] = -float(atom.bias[function])
         form.approximation[0, entry], form.rounding[0, entry] = claim.grid.exact, claim.grid.rounding
-    return form
+        if claim.step is not None:
+            numbers = 1.0, 0.0, 1.0, -float(atom.bias[function]), claim.grid.total
+            notes.append(Notes.of_unit((claim.step, 0, function), numbers, [(0, entry)]))
+    return form, notes
 
 
 def _asked(axes: tuple[Readings, ...], token: int, claim: GridClaim, known: Known) -> Bool[np.ndarray, " axes"]:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from anchorhead.lemmas import copy, own_logits, scalar_head
 from anchorhead.lemmas.group_values import taken, weight_sums
 from anchorhead.lemmas.known import Known, Others
+from anchorhead.lemmas.record import Notes, neurons
 from anchorhead.network import Linear, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
@@ -35,7 +36,8 @@ def after_groups(known: Known, before: Linear, softmax: Softmax, after: Linear) 
     tokens = []
     for i in range(len(known.inputs.constant)):
         own = known.inputs.token(i)
-        tokens.append(groups.at(own if own.constant.size == weight.shape[2] else own.reshaped(count, weight.shape[2])))
+        own = own if own.constant.size == weight.shape[2] else own.reshaped(count, weight.shape[2])
+        tokens.append(groups.at(own, i))
     others = groups.means(None).alone(0, known.arithmetic)
     return known.after(tokens, others.tokens(np.zeros(len(known.others.constant), int)))
 
@@ -77,7 +79,7 @@ class _Groups:
     values: Float[np.ndarray, "outputs groups size"]
     added: Float[np.ndarray, " outputs"]
 
-    def at(self, x: Forms) -> tuple[Forms, Sources | None]:
+    def at(self, x: Forms, token: int = 0) -> tuple[Forms, Sources | None]:
         """One token of outputs, for the features x that all groups read, or (groups, features)."""
         arithmetic = self.known.arithmetic
         try:
@@ -86,12 +88,14 @@ class _Groups:
             readings = None
         for way in (self._shared, self._own):
             try:
-                return way(readings, x)
+                y, exact, notes = way(readings, x)
             except Refusal:
                 continue
+            self.known.record.add(token, notes)
+            return y, exact
         return self.means(readings).alone(len(self.known.sources.low), arithmetic), None
 
-    def _shared(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources]:
+    def _shared(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources, Notes]:
         """The logits of a group share one number."""
         claim = self.known.claim(Layer)
         if readings is None:
@@ -100,9 +104,10 @@ class _Groups:
         place = scalar_head.read_places(first, claim)
         query, apart = scalar_head.query_of(first, claim)
         reads, exact = scalar_head.bound(claim, query, self.known.sources, apart)
-        return self._outputs(reads, place, self._sums, exact, readings), exact
+        notes = neurons(claim, reads, places=place, size=self.weight.shape[1])
+        return self._outputs(reads, place, self._sums, exact, readings), exact, notes
 
-    def _own(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources]:
+    def _own(self, readings: Readings | None, x: Forms) -> tuple[Forms, Sources, Notes]:
         """Each logit is a dot product of its own."""
         claim, arithmetic = self.known.claim(Layer), self.known.arithmetic
         asks, (_, size, width) = self._asks, self.weight.shape
@@ -113,7 +118,8 @@ class _Groups:
         query, place, errors = own_logits.read(claim, logits, self.known.sources)
         reads, exact = own_logits.bound(claim, query, errors, self.known.sources, arithmetic)
         sums = [weight_sums(shape, arithmetic, own) for shape, own in zip(claim.shapes, errors, strict=True)]
-        return self._outputs(reads, place, sums, exact, readings), exact
+        notes = neurons(claim, reads, places=place, size=size, own_logits=True)
+        return self._outputs(reads, place, sums, exact, readings), exact, notes
 
     def _outputs(
         self, reads: scalar_head.Reads, place: np.ndarray, sums: list[list[float]], exact: Sources,

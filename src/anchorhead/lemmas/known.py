@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.lemmas import interval
+from anchorhead.lemmas.record import Record
 from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.network import Attention, Embed
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
@@ -36,6 +37,7 @@ class Known:
     claims          what the program makes of the sources, and of that, from here on
     embed           what made the features, where nothing else did
     cast            inputs may be of another type than the network's
+    record          where lemmas note down what they explain
     """
 
     inputs: Forms
@@ -46,6 +48,7 @@ class Known:
     arithmetic: Arithmetic
     embed: Embed | None = None
     cast: bool = True
+    record: Record = field(default_factory=Record)
 
     def claim(self, kind: type[Kind]) -> Kind:
         """The next claim, where it is of this kind."""
@@ -68,7 +71,7 @@ class Known:
         states = self.states
         if others is None:
             others, states = Forms.constants(np.zeros((0, inputs.constant.shape[1]))), 0
-        return Known(inputs, others, states, exact, self.claims[1:], self.arithmetic)
+        return Known(inputs, others, states, exact, self.claims[1:], self.arithmetic, record=self.record)
 
     @property
     def sequence(self) -> Forms:

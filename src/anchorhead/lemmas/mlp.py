@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from anchorhead.conditions import NormImage
 from anchorhead.domain import Box
@@ -10,6 +11,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.known import Claim
 from anchorhead.lemmas.output import OutputBound, compared
+from anchorhead.lemmas.record import Record
 from anchorhead.lemmas.walk import walk
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -38,8 +40,9 @@ def prove_on_image(network: Network, claims: Sequence[Claim], readout: Affine, i
 
 
 def _compared(network: Network, claims: Sequence[Claim], readout: Affine, sources: Sources) -> OutputBound:
-    y, exact = walk(network, claims, sources)
-    return compared(y, readout, exact)
+    record = Record()
+    y, exact = walk(network, claims, sources, record=record)
+    return replace(compared(y, readout, exact), claims=record.table())
 
 
 def _require_shapes(network: Network, target: Mlp) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.lemmas.known import Known
+from anchorhead.lemmas.record import Notes
 from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, distance
 from anchorhead.proof.arithmetic.arithmetic import UP
@@ -32,6 +33,7 @@ class OneNumber:
     prove          bounds for heads that were read, and for an error of s: on |heads - f| in exact arithmetic, and on
                    what rounding and the error add to it
     scale, shift   s = scale v + shift for the number v that heads ask with
+    step           which step of the program applies the functions, f_g to feature g of token i
     """
 
     weight: Float[np.ndarray, "tokens inputs"]
@@ -41,6 +43,7 @@ class OneNumber:
     prove: Callable[[WholeHead, float], tuple[float, float]]
     scale: float = 1.0
     shift: float = 0.0
+    step: int | None = None
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -64,9 +67,25 @@ def after_whole_head(known: Known, layer: Attention) -> Known:
     if len(whole.bias) != claim.outputs:
         raise Refusal(f"{len(whole.bias)} outputs for {claim.outputs} functions")
     exact, rest = claim.prove(whole, query_error(claim, whole.number, known.sources))
+    _note(known, claim, whole, layer, exact + rest)
     shape = (len(claim.bias), claim.outputs)
     eye = np.broadcast_to(np.eye(claim.outputs), (*shape, claim.outputs))
     return known.ended(Forms(eye, np.zeros(shape), np.full(shape, exact), np.full(shape, rest)))
+
+
+def _note(known: Known, claim: OneNumber, whole: WholeHead, layer: Attention, error: float) -> None:
+    """For each output the heads that it adds up, of whose numbers t = head.scale (v - head.origin) the steepest comes
+    first: y_g = bias_g + sum_h w_h read_h is f_g(s), s = claim.scale v + claim.shift."""
+    steepest = sorted(range(len(whole.heads)), key=lambda h: -float(np.abs(whole.heads[h].slopes).max()))
+    for g in range(claim.outputs):
+        entries = {h: np.flatnonzero(layer.output[h, g]) for h in steepest}
+        softmaxes = [(h, int(own[0])) for h, own in entries.items() if whole.heads[h].values[:, g].any()]
+        if softmaxes and claim.step is not None:
+            (h, c), bias = softmaxes[0], float(whole.bias[g])
+            head, weight = whole.heads[h], float(layer.output[h, g, c])
+            scale, shift = claim.scale / head.scale, claim.scale * head.origin + claim.shift
+            numbers = scale, shift, 1 / weight, -bias / weight, error
+            known.record.add(-1, Notes.of_unit((claim.step, -1, g), numbers, softmaxes))
 
 
 def query_error(claim: OneNumber, number: Forms, sources: Sources) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.language.targets.mlp import Affine
+from anchorhead.network.claim_table import ClaimTable
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, along, distance
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.terms import Term
@@ -15,10 +16,12 @@ from anchorhead.terms import Term
 
 @dataclass(frozen=True, eq=False)
 class OutputBound:
-    """|network - program| <= approximation + rounding, entry by entry of the output."""
+    """|network - program| <= approximation + rounding, entry by entry of the output; claims: what its softmaxes were
+    found to compute."""
 
     approximation: Float[np.ndarray, " outputs"]
     rounding: Float[np.ndarray, " outputs"]
+    claims: ClaimTable = field(default_factory=ClaimTable.empty)
 
     @property
     def total(self) -> float:

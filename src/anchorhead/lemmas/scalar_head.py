@@ -36,6 +36,7 @@ class Reads:
 
     reach   for each neuron and part a bound on |what that head reads|
     inside  whether its query stays where its shape is proven; of other neurons nothing is known, all bounds are inf
+    fits    whether its query t stands for the pre-activation, which is in_scale t + in_shift
     """
 
     scale: Float[np.ndarray, " neurons"]
@@ -44,6 +45,9 @@ class Reads:
     rounding: Float[np.ndarray, " neurons"]
     reach: Float[np.ndarray, "neurons parts"]
     inside: Bool[np.ndarray, " neurons"]
+    fits: Bool[np.ndarray, " neurons"]
+    in_scale: Float[np.ndarray, " neurons"]
+    in_shift: Float[np.ndarray, " neurons"]
 
     def known(self) -> Reads:
         """The same with bounds of 0 where nothing is known: these neurons are to be accounted for otherwise."""
@@ -222,7 +226,7 @@ def bound(
 
     approximations, roundings = np.full(layer.neurons, np.inf), np.full(layer.neurons, np.inf)
     reach = np.full((layer.neurons, layer.parts), np.inf)
-    inside = np.zeros(layer.neurons, bool)
+    inside, fitting = np.zeros(layer.neurons, bool), np.zeros(layer.neurons, bool)
     for number, shape in enumerate(layer.shapes):
         has = layer.which == number
         fits = has & (low - e >= unit_in * shape.low) & (high + e <= unit_in * shape.high)
@@ -230,6 +234,7 @@ def bound(
         if not own.any():
             continue
         inside |= own
+        fitting |= fits
         slope = shape.slope * unit_out / unit_in
         own_rounding = shape.rounding if rounding is None else rounding[number]
         own_rounding = own_rounding + shape.moved(np.broadcast_to(apart, layer.neurons))
@@ -244,7 +249,8 @@ def bound(
         reach[own] = 0.0
         for part, most in enumerate(float(np.abs(part.values.astype(float)).max()) for part in shape.parts):
             reach[own, part] = min(shape.reach[part], most) + own_rounding[own]
-    return Reads(unit_out * out_scale, unit_out * out_shift, approximations, roundings, reach, inside), exact
+    units = unit_out * out_scale, unit_out * out_shift
+    return Reads(*units, approximations, roundings, reach, inside, fitting, scale, unit_in * in_shift), exact
 
 
 def _apart(

@@ -23,6 +23,7 @@ from anchorhead.lemmas.groups import after_groups, shares
 from anchorhead.lemmas.kernel import after_kernel
 from anchorhead.lemmas.known import Claim, Known
 from anchorhead.lemmas.one_number import after_whole_head
+from anchorhead.lemmas.record import Record
 from anchorhead.network import Attention, Linear, Network, Repeat, Softmax
 from anchorhead.network.network import Layer
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, after_linear, embedded
@@ -33,22 +34,28 @@ MAX_LAYERS = 2_000
 """How many layers are walked through one by one, those of a Repeat counted each time."""
 
 
-def walk(network: Network, claims: Sequence[Claim], sources: Sources, cast: bool = True) -> tuple[Forms, Sources]:
+def walk(
+    network: Network, claims: Sequence[Claim], sources: Sources, cast: bool = True, record: Record | None = None
+) -> tuple[Forms, Sources]:
     """What is known of the input tokens at the end, as forms of what the last claim makes, and these.
 
     sources  between what the inputs lie, token by token, or as each token's own
     cast     inputs may be of another type than the network's
+    record   gets what softmaxes are found to compute
     """
+    record = record or Record()
     steps = unrolled(network.layers[1:])
     if network.embed.tokens is None and not all(map(_on_each_token, steps)):
         raise AnchorheadError("a network of any number of tokens that see one another has no affine forms")
     arithmetic = arithmetic_of(network.dtype)
     inputs, others = embedded(network.embed, sources, arithmetic, cast)
     states = network.streams[0].states
-    known = Known(inputs, others, states, sources, tuple(claims), arithmetic, network.embed, cast)
+    known = Known(inputs, others, states, sources, tuple(claims), arithmetic, network.embed, cast, record)
     while steps:
+        record.tokens = len(known.inputs.constant)
         known, taken = _after(known, steps)
         steps = steps[taken:]
+        record.passed(taken)
     while known.claims:  # what no layer was found to compute: of what depends on the others, intervals are left
         exact = known.claims[0].after(known.sources)
         inputs = known.inputs.over(known.sources, exact.count)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from anchorhead.language.program import Program
+from anchorhead.network.claim_table import ClaimTable
 from anchorhead.read_only import ReadOnly, read_only
 
 Lemma = Literal["copy", "scalar head", "grid head", "kernel", "self key", "gated pair", "loop"]
@@ -54,6 +55,8 @@ class Derivation(ReadOnly):
     lowered   the program in the form in which it is built, where that is another: products as squares, quotients as
               exponentials of logarithms, functions of one variable in layers, functions of a few for grids; the same
               function on the box
+    claims    what its softmaxes are said to compute, entry by entry of that program; None: the file that it comes from
+              was saved before derivations named it, and cannot be verified
     """
 
     kind: str
@@ -61,6 +64,7 @@ class Derivation(ReadOnly):
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     lowered: Program | None = None
+    claims: ClaimTable | None = field(default_factory=ClaimTable.empty)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arrays", {name: read_only(array) for name, array in self.arrays.items()})

@@ -2,7 +2,8 @@
 
 The header's entry "anchorhead" holds {"format", "network": the layers, with the name of a tensor where an
 array stands, "program": what it approximates, as it was written, "derivation", with the program in the form of which it
-was built where that is another, "certificate"}. Nothing in a file is ever executed.
+was built where that is another, "certificate"}; what the derivation claims of softmaxes are the arrays "claims.…".
+Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language import canonical
 from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
+from anchorhead.network.claim_table import WIDTHS, ClaimTable
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
@@ -200,6 +202,8 @@ def _packed_derivation(derivation: Derivation | None, tensors: dict[str, np.ndar
     known = {"kind": derivation.kind, "data": dict(derivation.data), "arrays": sorted(derivation.arrays)}
     if derivation.lowered is not None:
         known["lowered"] = _packed_program(derivation.lowered, tensors, "lowered.")
+    if derivation.claims is not None:
+        tensors.update(derivation.claims.arrays)
     return {**known, "entries": derivation.entries_json()}
 
 
@@ -209,7 +213,9 @@ def _unpacked_derivation(packed: dict[str, Any] | None, tensors: dict[str, np.nd
     arrays = _finite(packed["arrays"], "derivation", tensors)
     entries = Derivation.entries_of(packed.get("entries", ()))
     lowered = _unpacked_program(packed.get("lowered"), tensors, "lowered.")
-    return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries, lowered)
+    claims = {name: tensors[f"claims.{name}"] for name in WIDTHS} if "claims.units" in tensors else None
+    known = None if claims is None else ClaimTable(**claims)
+    return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries, lowered, known)
 
 
 def _finite(names: list[str], of: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -229,4 +235,4 @@ def _with_former_target(network: Network, packed: dict[str, Any] | None, tensors
     tokens, last = network.embed.tokens if network.token_axis else None, network.streams[-1]
     on = None if network.certificate is None else network.certificate.on
     program = former_program(kind, data, arrays, tokens, on, last.width * (last.inputs or 1))
-    return network.with_(program=program, derivation=Derivation(kind, *former_hints(kind, data, arrays)))
+    return network.with_(program=program, derivation=Derivation(kind, *former_hints(kind, data, arrays), claims=None))

@@ -15,6 +15,7 @@ from anchorhead.language.program import Program
 from anchorhead.network.attention import Attention
 from anchorhead.network.calls import Calls
 from anchorhead.network.chain import as_layers, chain, check_layers, weights
+from anchorhead.network.claim_table import ClaimTable
 from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.network.embed import Embed
 from anchorhead.network.guard import Outside, checked_outside
@@ -155,10 +156,10 @@ class Network(ReadOnly):
             return self
         return self.with_(certificate=replace(certificate, target=formula(program)))
 
-    def with_entries(self, entries: Iterable[Entry]) -> Self:
+    def with_entries(self, entries: Iterable[Entry], claims: ClaimTable) -> Self:
         """The same network, whose derivation says this."""
         known = self.derivation
-        return self if known is None else self.with_(derivation=replace(known, entries=tuple(entries)))
+        return self if known is None else self.with_(derivation=replace(known, entries=tuple(entries), claims=claims))
 
     def __call__(
         self, *inputs: Any, outside: Outside | None = None, evaluation: str | None = None, **named: Any

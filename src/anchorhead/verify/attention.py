@@ -13,17 +13,17 @@ from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import KINDS, Attention, Stream
 from anchorhead.verify.grids.tensor import GridReading, grid_reading
-from anchorhead.verify.joint import Taken, read
+from anchorhead.verify.joint import Taken, in_motion, read
+from anchorhead.verify.named import Claimed, Parts
 from anchorhead.verify.readings import Reading, heard, lowered, seen
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
 """For each head the reading of one token, and the tokens that it sees."""
 
 
-def after_attention(
-    context: Context, layer: Attention, tokens: Tokens, asking: set[str], where: str, last: bool
-) -> Tokens:
-    """Tokens after the layer; asking: the kinds whose answers are explained; last: whether no layer follows."""
+def after_attention(context: Context, layer: Attention, tokens: Tokens, asking: set[str], place: int) -> Tokens:
+    """Tokens after the layer at this place; asking: the kinds whose answers are explained."""
+    where = f"layer {place + 1} (Attention)"
     inputs, registers, states = (tokens[kind].shape[0] if kind in tokens else 0 for kind in KINDS)
     stream = Stream(inputs, registers, states, 0)
     shown = every(tokens)
@@ -48,9 +48,11 @@ def after_attention(
         asked = [
             [(next(loud) if isinstance(one, Reading) else one, visible) for one, visible in heads] for heads in asked
         ]
-        beside = bias + kept.constant @ carry.T
-        reads = _reads(context, layer, asked, values, f"{where}, {kind} tokens", beside, bias if last else None)
-        rows = [context.added(own, bias, kept.tokens([place]), carry) for place, own in enumerate(reads)]
+        named: list[Parts] = [{} for _ in asked]
+        if kind == "input":
+            named = context.named.at(place, len(asked), layer.query.shape[0], layer.value.shape[1])
+        reads = _reads(context, layer, asked, values, named, f"{where}, {kind} tokens")
+        rows = [context.added(own, bias, kept.tokens([i]), carry) for i, own in enumerate(reads)]
         result[kind] = joined(rows)
     return result
 
@@ -100,24 +102,20 @@ def _asked(
 
 
 def _reads(
-    context: Context,
-    layer: Attention,
-    asked: list[Heads],
-    values: list[Forms],
-    where: str,
-    beside: np.ndarray,
-    bias: np.ndarray | None,
+    context: Context, layer: Attention, asked: list[Heads], values: list[Forms], named: list[Parts], where: str
 ) -> list[list[Reads]]:
-    """What every token reads; beside: constants (tokens, outputs) that are added to it; bias: that of the outputs,
-    where no layer follows."""
+    """What every token reads, of whose heads this is named."""
     taken: list[list[Taken]] = [[] for _ in asked]
     reads: list[list[Reads]] = [[] for _ in asked]
     copies = 0
     for i, heads in enumerate(asked):
+        readings = [one if isinstance(one, Reading) else None for one, _ in heads]
+        moving = in_motion((readings[h], one) for (h, _), one in named[i].items())
         for h, (one, visible) in enumerate(heads):
             value, output = values[min(h, len(values) - 1)], layer.output[h]
+            claimed = [named[i].get((h, c)) for c in range(value.shape[1])]
             if isinstance(one, GridReading):
-                reads[i] += _grids(context, one, output, value.tokens(visible), beside[i], where)
+                reads[i] += _grids(context, one, output, value.tokens(visible), claimed, where)
                 continue
             if one is None:
                 reads[i].append(context.anything(output, value.tokens(visible), where))
@@ -125,17 +123,13 @@ def _reads(
             own = value.tokens(visible[one.keys])
             if context.exact.given is not None and len(one.keys) == 1 and own.fixed.all():
                 alone = GridReading((), (), np.zeros(0), one.keys[0])  # a grid of one anchor along every input
-                reads[i] += _grids(context, alone, output, value.tokens(visible), beside[i], where)
+                reads[i] += _grids(context, alone, output, value.tokens(visible), claimed, where)
                 continue
-            if one.constant or len(one.keys) == 1:
-                form, size = constant_softmax(one.logits, one.far, own, context.quantities, context.model)
-                columns = [value.tokens(visible).features([c]) for c in range(own.shape[1])]
-                error, most = np.array([_directly(context, one, column) for column in columns]).T
-                form, size = Forms(form.ids, *form.arrays[:3], form.rounding + error), np.maximum(size, most)
-                reads[i].append(Reads(output, form, size, np.ones(len(size))))
+            still = [c for c, of in enumerate(claimed) if one.still and (of is None or of.of not in moving)]
+            if still:
+                reads[i].append(_constant(context, one, output[:, still], value.tokens(visible).features(still)))
                 copies += 1
-                continue
-            for c in range(own.shape[1]):
+            for c in sorted(set(range(own.shape[1])) - set(still)):
                 column, weight = own.features([c]), output[:, c]
                 shown = value.tokens(visible).features([c])
                 if shown.zero.all() or not weight.any():
@@ -147,14 +141,23 @@ def _reads(
                 if column.zero.all() and direct == (0.0, 0.0):
                     continue
                 part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
-                hints = {} if bias is None else head_hints(context, i, one.t, weight, bias)
-                unit = Unit(one, (part,), hints, context.enough(weight))
+                unit = Unit(one, (part,), claimed[c], context.enough(weight))
                 taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
     nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
     found = read(context, taken, where, weights=False)
     return [[*mine, *more] or [nothing] for mine, more in zip(reads, found, strict=True)]
+
+
+def _constant(context: Context, one: Reading, output: np.ndarray, values: Forms) -> Reads:
+    """What is read of some columns of the values by a softmax whose weights no input moves."""
+    own = values.tokens(one.keys)
+    form, size = constant_softmax(one.logits, one.far, own, context.quantities, context.model)
+    columns = [values.features([c]) for c in range(own.shape[1])]
+    error, most = np.array([_directly(context, one, column) for column in columns]).T
+    form, size = Forms(form.ids, *form.arrays[:3], form.rounding + error), np.maximum(size, most)
+    return Reads(output, form, size, np.ones(len(size)))
 
 
 def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, float]:
@@ -172,42 +175,25 @@ def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, flo
 
 
 def _grids(
-    context: Context, one: GridReading, output: np.ndarray, values: Forms, bias: np.ndarray, where: str
+    context: Context,
+    one: GridReading,
+    output: np.ndarray,
+    values: Forms,
+    claimed: list[Claimed | None],
+    where: str,
 ) -> list[Reads]:
     """What is read of a grid, column by column."""
     found = []
-    for c in range(values.shape[1]):
+    for c, of in enumerate(claimed):
         column, weight = values.features([c]), output[:, c]
         own = values.tokens(one.places.reshape(-1)).features([c])
         if own.zero.all() or not weight.any():
             continue
-        betas = [0.0, *(-float(bias[o] / weight[o]) for o in np.flatnonzero(weight))]
-        exactly = own.fixed.all() and not own.error.any() and context.grids is not None
-        explained = context.grids.explain(one, column.constant[:, 0], betas) if exactly and context.grids else None
-        if explained is None:
+        exactly = own.fixed.all() and not own.error.any()
+        if of is None or context.grids is None or not exactly:
             found.append(context.anything(weight, column, where))
             continue
-        form, size, words = explained
+        form, size, words = context.grids.explain(one, column.constant[:, 0], of.of)
         context.steps.append(Step(where, "grid head", words, float(form.approximation[0, 0])))
         found.append(Reads(weight[:, None], form, np.array([size]), np.ones(1)))
     return found
-
-
-def head_hints(context: Context, token: int, t: Forms, weight: np.ndarray, bias: np.ndarray) -> dict:
-    """What alpha and beta would have to be for the outputs to be the program's."""
-    target = context.exact.output
-    if token >= target.shape[0] or target.shape[1] != len(weight):
-        return {}
-    hints: dict[int | None, list[tuple[float, float]]] = {}
-    for o in np.flatnonzero(weight):
-        for number, q in enumerate(target.ids):
-            if not target.coefficients[token, o, number]:
-                continue
-            alpha = float(target.coefficients[token, o, number] / weight[o])
-            beta = float((target.constant[token, o] - bias[o]) / weight[o])
-            hints.setdefault(int(q), []).append((alpha, beta))
-            if q in t.ids:
-                own = float(t.coefficients[0, 0, list(t.ids).index(q)])
-                line = alpha / own if own else 0.0
-                hints.setdefault(None, []).append((line, beta - line * float(t.constant[0, 0])))
-    return hints

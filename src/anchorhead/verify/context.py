@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from anchorhead.verify.claims import Claims, Explained, Pool, Unit
+from anchorhead.verify.claims import Claims, Explained, Unit
 from anchorhead.verify.direct import Directly
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grids.tensor import Grids
+from anchorhead.verify.named import Table
 from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.rounding import Arithmetic
 from anchorhead.verify.series import Series
@@ -48,11 +49,12 @@ class Reads:
 @dataclass(eq=False)
 class Context:
     """limit: an error that would be good enough, where a network is a single head. tell: told how many layers are done,
-    of how many, and what comes next. grids: what grids are allowed. series: those by which heads may be computed."""
+    of how many, and what comes next. grids: what grids are allowed. series: those by which heads may be computed.
+    named: what softmaxes are said to compute."""
 
     exact: Exact
     model: Arithmetic
-    pool: Pool
+    named: Table
     limit: float = 0.0
     tell: Callable[[int, int, str], object] = lambda done, total, what: None
     steps: list[Step] = field(default_factory=list)
@@ -60,7 +62,7 @@ class Context:
     series: Sequence[Series] = ()
 
     def __post_init__(self) -> None:
-        self.claims = Claims(self.exact, self.model, self.pool)
+        self.claims = Claims(self.exact, self.model)
         self.directly = Directly(self.model, self.series)
 
     @property

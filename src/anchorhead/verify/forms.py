@@ -125,6 +125,11 @@ class Forms:
     def features(self, index: slice | np.ndarray | list[int]) -> Forms:
         return Forms(self.ids, *(array[:, index] for array in self.arrays))
 
+    def entry(self, token: int, feature: int) -> Forms:
+        """One feature of one token, (1, 1), and what it depends on."""
+        one = (slice(token, token + 1), slice(feature, feature + 1))
+        return Forms(self.ids, *(array[one] for array in self.arrays)).pruned()
+
     def reshaped(self, tokens: int, features: int) -> Forms:
         coefficients = self.coefficients.reshape(tokens, features, len(self.ids))
         return Forms(self.ids, coefficients, *(array.reshape(tokens, features) for array in self.arrays[1:]))

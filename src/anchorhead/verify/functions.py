@@ -113,7 +113,7 @@ class _Search:
                 steep = above(abs(slopes))
                 self.steepest = max(self.steepest, below(abs(slopes)))
                 good = steep <= max(CLOSE * self.steepest, slope, 1e-12)
-            room = FINE * (self.known[1] - self.known[0]) + LOST * max(map(abs, self.known)) + 1e-300
+            room = FINE * max(self.known[1] - self.known[0], 0.0) + LOST * max(map(abs, self.known)) + 1e-300
             inside = low >= self.known[0] - room and high <= self.known[1] + room
             turning = slopes is None or not (slopes >= 0 or slopes <= 0)
             inside = inside and not (turning and high - low > 10 * room)

@@ -19,37 +19,44 @@ from anchorhead.verify.direct import Weighed
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
-from anchorhead.verify.joint import Taken, read
+from anchorhead.verify.joint import Taken, in_motion, read
+from anchorhead.verify.named import Claimed
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 
-PARALLEL = 1e-5
-"""How far values may be from multiples of others."""
-Groups = list[tuple[Reading | None, slice]]
-"""The reading of each group of a token, and which features the group is."""
+Groups = list[tuple[Reading | None, Claimed | None, slice]]
+"""The reading of each group of a token, what is claimed of it, and which features the group is."""
 
 
 def after_groups(
-    context: Context, before: Linear, softmax: Softmax, after: Linear, tokens: Tokens, linear: Tokens, where: str
+    context: Context, before: Linear, softmax: Softmax, after: Linear, tokens: Tokens, linear: Tokens, place: int
 ) -> Tokens:
-    """Tokens after the three layers; linear: what is known between the first two."""
-    inputs = _readings(context, before, softmax, tokens)
-    loud = iter(heard([one for row in inputs for one, _ in row]))
-    inputs = [[(next(loud), own) for _, own in row] for row in inputs]
+    """Tokens after the three layers, the first at this place; linear: what is known between the first two. Where the
+    last is across tokens, claims count groups one token after the other."""
+    where, each = f"layer {place + 1} (Linear)", len(softmax.groups)
+    count = linear["input"].shape[0]
+    named = context.named.at(place, *((1, count * each) if after.across else (count, each)))
+    parts = [
+        [named[0].get((i * each + g, 0)) if after.across else named[i].get((g, 0)) for g in range(each)]
+        for i in range(count)
+    ]
+    inputs = _readings(context, before, softmax, tokens, parts)
+    loud = iter(heard([one for row in inputs for one, _, _ in row]))
+    inputs = [[(next(loud), part, own) for _, part, own in row] for row in inputs]
     if after.across:
         require(after.mix is None and set(linear) == {"input"}, "a mix, or registers, after a Softmax are not modelled")
         out, outputs = after.weight.shape[:2]
         flat = after.weight.reshape(out * outputs, after.weight.shape[2], -1)
-        pairs = [(one, flat[:, i, own]) for i, row in enumerate(inputs) for one, own in row]
+        read = [(one, part, flat[:, i, own]) for i, row in enumerate(inputs) for one, part, own in row]
         bias = None if after.bias is None else np.broadcast_to(after.bias, (out, outputs)).reshape(-1)
-        return {"input": valued(context, pairs, bias, where).reshaped(out, outputs)}
+        return {"input": valued(context, read, bias, where).reshaped(out, outputs)}
     weight = after.on_features()
     result: Tokens = {}
     for kind, forms in linear.items():
         if kind == "input":
-            rows = [[(one, weight[:, own]) for one, own in row] for row in inputs]
-            each = [valued(context, pairs, after.bias, f"{where}, token {i}") for i, pairs in enumerate(rows)]
-            result[kind] = joined(each)
+            rows = [[(one, part, weight[:, own]) for one, part, own in row] for row in inputs]
+            found = [valued(context, row, after.bias, f"{where}, token {i}") for i, row in enumerate(rows)]
+            result[kind] = joined(found)
         else:
             result[kind] = context.map(weight, after.bias, shares(forms))
     return result
@@ -61,46 +68,60 @@ def shares(forms: Forms) -> Forms:
     return Forms.between(low, low + 1 + 1e-3)
 
 
-def _readings(context: Context, before: Linear, softmax: Softmax, tokens: Tokens) -> list[Groups]:
+def _readings(
+    context: Context, before: Linear, softmax: Softmax, tokens: Tokens, parts: list[list[Claimed | None]]
+) -> list[Groups]:
     """The groups of every input token that leaves the first map."""
     if not before.across:
         dense, x = before.on_features(), tokens["input"]
         bias = np.zeros(len(dense)) if before.bias is None else before.bias
-        return [_groups(context, x.tokens([i]), i, dense, bias, softmax.groups) for i in range(x.shape[0])]
-    require(before.mix is None, "a mix before a Softmax is not modelled")
-    out, width = before.weight.shape[:2]
-    x = every(tokens)
-    x = x.reshaped(1, x.shape[0] * x.shape[1])
-    rows = before.weight.reshape(out, width, -1)
-    bias = np.zeros((out, width)) if before.bias is None else np.broadcast_to(before.bias, (out, width))
-    return [_groups(context, x, 0, rows[i], bias[i], softmax.groups) for i in range(out)]
+        every_one = [(x.tokens([i]), i, dense, bias) for i in range(x.shape[0])]
+    else:
+        require(before.mix is None, "a mix before a Softmax is not modelled")
+        out, width = before.weight.shape[:2]
+        x = every(tokens)
+        x = x.reshaped(1, x.shape[0] * x.shape[1])
+        rows = before.weight.reshape(out, width, -1)
+        biases = np.zeros((out, width)) if before.bias is None else np.broadcast_to(before.bias, (out, width))
+        every_one = [(x, 0, rows[i], biases[i]) for i in range(out)]
+    return [_groups(context, *one, softmax.groups, own) for one, own in zip(every_one, parts, strict=True)]
 
 
 def _groups(
-    context: Context, x: Forms, token: int, weight: np.ndarray, bias: np.ndarray, groups: Sequence[int]
+    context: Context,
+    x: Forms,
+    token: int,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    groups: Sequence[int],
+    parts: Sequence[Claimed | None],
 ) -> Groups:
     """Logits W x + b of one token, of so many: its features ask rows of W."""
     found: Groups = []
     first = 0
-    for size in groups:
+    for size, part in zip(groups, parts, strict=True):
         own = slice(first, first + size)
         first += size
-        one = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own])
+        toward = context.exact.entry(*part.of.entry).argument if part is not None and part.of.own_logits else None
+        one = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own], toward)
         if one is not None and isinstance(one.number, int):
             one = replace(one, number=(token, one.number))
         elif one is not None and context.model.direct:
             constant = not one.every.whole and weight[own].any()
             require(not constant, "direct: a group whose logits are multiples of a constant")
-        found.append((one, own))
+        found.append((one, part, own))
     return found
 
 
-def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str) -> Forms:
-    """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for pairs of a reading and V (outputs, features)."""
-    outputs = len(pairs[0][1])
+def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) -> Forms:
+    """sum over groups of sum_k V_ok w_k + bias, (1, outputs), for readings, what is claimed of each, and V (outputs,
+    features)."""
+    outputs = len(groups[0][2])
     taken: list[Taken] = []
     reads: list[Reads] = []
-    for (one, values), head in zip(pairs, _as_heads(context, pairs), strict=True):
+    moving = in_motion((one, part) for one, part, _ in groups)
+    heads = _as_heads(context, [(one, values) for one, _, values in groups])
+    for (one, claimed, values), head in zip(groups, heads, strict=True):
         if one is None:
             low, high = np.minimum(values.min(axis=1), 0.0), np.maximum(values.max(axis=1), 0.0)
             between = context.hull(np.eye(outputs), low[None], high[None], values.shape[1])
@@ -109,7 +130,7 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str) -
         own = values[:, one.keys]
         if not own.any() and head is None:
             continue
-        if one.constant or len(one.keys) == 1 or not own.any():
+        if (one.still and (claimed is None or claimed.of not in moving)) or not own.any():
             form, size = constant_softmax(
                 one.logits, one.far, Forms.constants(own.T), context.quantities, context.model
             )
@@ -119,19 +140,23 @@ def valued(context: Context, pairs: list, bias: np.ndarray | None, where: str) -
                 size = np.maximum(size, np.abs(head.take) * head.size * SLACK)
             reads.append(Reads(np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
             continue
-        base = _base(context, one, own[np.abs(own).max(axis=1).argmax()])
+        base = own[np.abs(own).max(axis=1).argmax()]
+        if claimed is not None and claimed.values is not None:
+            require(values.shape[1] <= len(claimed.values), "fewer values are named than a group has")
+            base = claimed.values[one.keys]
+        require(base.any(), "a group whose values are said to be multiples of nothing")
         large = np.abs(base) > 1e-3 * np.abs(base).max()  # rounding of small values says nothing of how much is taken
         ratios = own[:, large] / base[large]
         take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
         wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
         direct = 0.0, 0.0
         if head is not None:
-            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, len(pairs) == 1))
+            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, len(groups) == 1))
             require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
             ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
             direct = ratio * head.error, ratio * head.size
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
-        taken.append(Taken(take, wrong, Unit(one, (part,))))
+        taken.append(Taken(take, wrong, Unit(one, (part,), claimed)))
     reads += read(context, [taken], where, weights=True)[0]
     if not reads:
         return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])
@@ -155,17 +180,3 @@ def _apart(head: Weighed, one: Reading, meant: np.ndarray, model: Arithmetic, al
     largest = np.abs(own).max(axis=1)
     apart = np.abs(own - meant)[:, live].max(axis=1, initial=0.0) + 4 * OWN_UNIT * largest
     return apart + 2 * alone * model.unit * largest + FOLDED * model.tiny * (1 + head.size)
-
-
-def _base(context: Context, one: Reading, values: np.ndarray) -> np.ndarray:
-    """Values along which a group's are measured: those that the derivation names for its keys, if parallel, or its
-    own."""
-    keys = list(zip(one.logits.slopes.tolist(), one.logits.offsets.tolist(), strict=True))
-    for head in context.pool.heads:
-        if all(key in head for key in keys):
-            base = np.array([head[key] for key in keys])
-            lead = int(np.abs(base).argmax())
-            apart = np.abs(values * base[lead] - base * values[lead]).max()
-            if apart <= PARALLEL * abs(values[lead] * base[lead]) and base[lead]:
-                return base
-    return values

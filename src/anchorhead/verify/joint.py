@@ -1,36 +1,33 @@
-"""Softmaxes that outputs take alike, in numbers that are, up to errors, the same or opposite: one unit together.
+"""Softmaxes that a claim names together, in numbers that are, up to errors, the same or opposite: one unit.
 
-An output o takes take_o of a unit, up to off_o. Units in the same t that are taken alike are parts of one. Units in
-numbers of one direction, of which outputs take multiples, are one where they are a function together: heads whose sum
-is a ramp, parts of a function that stand on several tokens.
+An output o takes take_o of a softmax, up to off_o. Softmaxes of one claim are parts of one unit, of which every output
+takes what it takes of the first: heads whose sum is a ramp, parts of a function that stand on several tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context, Reads
-from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.forms import Forms, Quantities
+from anchorhead.verify.errors import require
+from anchorhead.verify.forms import Quantities
+from anchorhead.verify.named import Claimed, Named
+from anchorhead.verify.readings import Reading
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, own_error, power_of_two
 from anchorhead.verify.scalar.part import Part
-
-DIGITS = 5
-"""Coefficients that agree in so many digits are tried as the same; how far they are apart is counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """A unit, how much of it every output takes, and by how much that is off; members: what it was joined of."""
+    """A unit, how much of it every output takes, and by how much that is off."""
 
     take: np.ndarray
     off: np.ndarray
     unit: Unit
-    members: tuple[Taken, ...] = ()
 
     def instead(self, first: np.ndarray, ratio: float, model: Arithmetic) -> np.ndarray:
         """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
@@ -38,13 +35,19 @@ class Taken:
         take = ratio * first
         size = sum(float((np.abs(p.values) + p.value_error).max()) * 1.001 + p.direct[0] for p in self.unit.parts)
         rounds = power_of_two(first) & ~power_of_two(self.take)
-        own = np.where(self.take == take, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
+        exact = (self.take == take) & power_of_two(np.array(ratio))
+        own = np.where(exact, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
         return self.off + (np.abs(self.take - take) + own * np.abs(self.take)) * size * SLACK
+
+
+def in_motion(pairs: Iterable[tuple[Reading | None, Claimed | None]]) -> set[Named]:
+    """What is claimed of readings of which some input moves one: constant ones among them are parts as well."""
+    return {claimed.of for one, claimed in pairs if one is not None and claimed is not None and not one.still}
 
 
 def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
     """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
-    joined = _proven_better(context, [_joined(context, _same(context, row)) for row in rows])
+    joined = [_joined(context, row) for row in rows]
     found = iter(context.explained([mine.unit for row in joined for mine in row], where))
     reads: list[list[Reads]] = []
     for row in joined:
@@ -60,86 +63,29 @@ def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights:
     return reads
 
 
-def _proven_better(context: Context, rows: list[list[Taken]]) -> list[list[Taken]]:
-    """Joined units whose proof is no worse than those of their members, which stand in their place otherwise: kinks of
-    opposite numbers that are each off are no line together."""
-
-    def error(units: Sequence[Taken]) -> float:
-        try:
-            found = context.claims.explain([one.unit for one in units])
-        except NotVerified:  # parts of a function alone may be none
-            return np.inf
-        pairs = zip(units, found, strict=True)
-        return sum(np.inf if of is None else float(np.abs(one.take).max()) * of.error for one, of in pairs)
-
-    def chosen(mine: Taken) -> Sequence[Taken]:
-        return mine.members if mine.members and error([mine]) > error(mine.members) else (mine,)
-
-    return [[one for mine in row for one in chosen(mine)] for row in rows]
-
-
-def _grouped(taken: Iterable[Taken], name: Callable[[Taken], tuple]) -> list[list[Taken]]:
-    groups: dict[tuple, list[Taken]] = {}
+def _joined(context: Context, taken: Sequence[Taken]) -> list[Taken]:
+    """The units of what one token reads: all that a claim names is one."""
+    groups: dict[int, list[Taken]] = {}
     for one in taken:
-        groups.setdefault(name(one), []).append(one)
-    return list(groups.values())
-
-
-def _same(context: Context, taken: Sequence[Taken]) -> list[Taken]:
-    """Units in the same number that are taken alike: parts of one unit."""
-
-    def name(one: Taken) -> tuple:
-        number = one.unit.reading.number
-        return ("alone", id(one)) if number is None else number, np.round(one.take, 12).tobytes()
-
-    groups = _grouped(taken, name)
-    return [group[0] if len(group) == 1 else replace(_together(context, group), members=()) for group in groups]
-
-
-def _joined(context: Context, taken: list[Taken]) -> list[Taken]:
-    """Units in numbers of one direction, of which outputs take multiples: one, where they are a function together."""
-
-    def name(one: Taken) -> tuple:
-        lead = one.take[np.abs(one.take).argmax()]
-        return *direction(one.unit.reading.t), (np.round(one.take / (lead or 1.0), DIGITS) + 0.0).tobytes()
-
-    found = []
-    for group in _grouped(taken, name):
-        whole = _better(context, group)
-        if whole is not None:
-            found.append(whole)
-            continue
-        pairs = [group[0]]
-        for one in group[1:]:  # parts of one function stand side by side
-            pair = _better(context, [pairs[-1], one])
-            pairs[-1:] = [pairs[-1], one] if pair is None else [pair]
-        found += pairs
-    return found
-
-
-def _better(context: Context, group: list[Taken]) -> Taken | None:
-    """The group as one, if that is closer to a function than its members are."""
-    if len(group) == 1:
-        return group[0]
-    together = _together(context, group)
-    apart = [float(np.abs(one.take).max()) * context.claims.match(one.unit)[0] for one in (together, *group)]
-    return together if apart[0] < sum(apart[1:]) else None
+        claimed = one.unit.claimed
+        groups.setdefault(id(one if claimed is None else claimed.of), []).append(one)
+    return [group[0] if len(group) == 1 else _together(context, group) for group in groups.values()]
 
 
 def _together(context: Context, group: list[Taken]) -> Taken:
-    """Values are those of the first, times how much more is taken of a unit; the first is the steepest, which would
-    bear no error of t."""
-    group = sorted(group, key=lambda one: -max(float(np.abs(part.slopes).max()) for part in one.unit.parts))
+    """Values are those of the first, times how much more is taken of a unit. Its number t is the unit's: of those that
+    have one it is the first that is named."""
+    group = sorted(group, key=lambda one: (one.unit.reading.constant, one.unit.claimed and one.unit.claimed.order))
     first = group[0]
     lead = int(np.abs(first.take).argmax())
+    require(first.take[lead] != 0, "a unit of which no output takes the first softmax")
     units, off = [], np.zeros(len(first.take))
     for one in group:
         ratio = float(one.take[lead] / first.take[lead])
         parts = tuple(_times(part, ratio) for part in one.unit.parts)
         units.append(replace(one.unit, parts=parts))
         off = off + one.instead(first.take, ratio, context.model)
-    members = tuple(one for mine in group for one in mine.members or (mine,))
-    return Taken(first.take, off, joint(units, context.quantities), members)
+    return Taken(first.take, off, joint(units, context.quantities))
 
 
 def _times(part: Part, ratio: float) -> Part:
@@ -149,18 +95,12 @@ def _times(part: Part, ratio: float) -> Part:
     return replace(part, values=part.values * ratio, value_error=part.value_error * more, direct=(error, size))
 
 
-def direction(t: Forms) -> tuple[bytes, ...]:
-    """A name for what t depends on, up to its sign, constant and last digits."""
-    coefficients = t.coefficients[0, 0] * _sign(t)
-    return t.ids.tobytes(), (np.round(coefficients, DIGITS) + 0.0).tobytes()
-
-
 def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
     """Units in t_1, t_2, ... of one direction, as one in t_1.
 
     For t_h = sum_i c_hi q_i + b_h, a sign s = +-1 and shift = b_h - s b_1, t_h as computed is s t_1 + shift up to the
     errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part; up to what both round by, if they
-    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g).
+    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g); what a is off by counts for both.
     """
     first = group[0].reading
     low, high = first.ends
@@ -168,14 +108,17 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
     for unit in group:
         own = unit.reading
         same = own is first or (own.number is not None and own.number == first.number)
-        sign = 1.0 if same else _sign(own.t) * _sign(first.t)
+        ids = np.union1d(own.t.ids, first.t.ids)
+        mine, theirs = (one.t.aligned(ids).coefficients[0, 0] for one in (own, first))
+        sign = -1.0 if not same and mine @ theirs < 0 else 1.0
         shift = 0.0 if same else float(own.t.constant[0, 0] - sign * first.t.constant[0, 0])
-        ends = sorted(sign * (end - shift) for end in own.ends)
-        low, high = min(low, ends[0]), max(high, ends[1])
+        if not own.constant:
+            ends = sorted(sign * (end - shift) for end in own.ends)
+            low, high = min(low, ends[0]), max(high, ends[1])
         lean = 0.0 if own is first else (own.rounded + first.rounded) * SLACK
         if not same:
-            apart = np.abs(own.t.coefficients[0, 0] - sign * first.t.coefficients[0, 0])
-            lean = float((own.t.error + first.t.error)[0, 0] + apart @ quantities.size(own.t.ids)) * SLACK
+            apart = np.abs(mine - sign * theirs)
+            lean = float((own.t.error + first.t.error)[0, 0] + apart @ quantities.size(ids)) * SLACK
             lean += 4 * OWN_UNIT * abs(shift)
         for part in unit.parts:
             moved = np.abs(part.slopes) * abs(shift)
@@ -185,14 +128,10 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
                     slopes=sign * part.slopes,
                     offsets=part.offsets + part.slopes * shift,
                     sizes=part.sizes + moved,
-                    wrong=part.wrong + (own_error(2) * (np.abs(part.offsets) + moved) if shift else 0.0),
+                    wrong=part.wrong
+                    + part.wrong_slope * abs(shift) * SLACK
+                    + (own_error(2) * (np.abs(part.offsets) + moved) if shift else 0.0),
                     lean=part.lean + lean,
                 )
             )
     return replace(group[0], reading=replace(first, ends=(low, high)), parts=tuple(parts))
-
-
-def _sign(t: Forms) -> float:
-    """That of the largest coefficient, the first of equal ones."""
-    coefficients = np.round(t.coefficients[0, 0], DIGITS)
-    return -1.0 if len(coefficients) and coefficients[np.abs(coefficients).argmax()] < 0 else 1.0

@@ -49,6 +49,11 @@ class Reading:
     def constant(self) -> bool:
         return not self.logits.slopes.any()
 
+    @property
+    def still(self) -> bool:
+        """Whether no input moves its weights, for its logits are constant, or a single key is heard."""
+        return self.constant or len(self.keys) == 1
+
 
 def seen(layer: Attention, stream: Stream, kind: str, place: int) -> np.ndarray:
     """The tokens, numbered input, register, state, that the token at a place of a kind sees."""
@@ -70,9 +75,15 @@ def seen(layer: Attention, stream: Stream, kind: str, place: int) -> np.ndarray:
 
 
 def lowered(
-    query: Forms, keys: Forms, quantities: Quantities, model: Arithmetic, bias: np.ndarray | None = None
+    query: Forms,
+    keys: Forms,
+    quantities: Quantities,
+    model: Arithmetic,
+    bias: np.ndarray | None = None,
+    toward: Forms | None = None,
 ) -> Reading | None:
     """The logits sum_e q_e k_e + bias of a query (1, size) and keys (keys, size); None where not affine in one number.
+    toward: the number that they are said to be affine in, each being a sum of its own.
 
     Constants may have errors: (q + dq)(k + dk) is off by |q||dk| + |k||dq| + |dq||dk|.
     """
@@ -80,8 +91,10 @@ def lowered(
     if not keys.fixed[:, used].all():
         return None
     varying = np.flatnonzero(used & ~query.fixed[0])
+    if toward is not None:
+        return mixed(_dot(query, keys, bias, quantities, model), toward, quantities, model)
     if len(varying) > 1:
-        return mixed(_dot(query, keys, bias, quantities, model), quantities, model)
+        return None
     rest = np.flatnonzero(used & query.fixed[0])
     q, dq = query.constant[0, rest], query.error[0, rest]
     k, dk = keys.constant[:, rest], keys.error[:, rest]
@@ -138,36 +151,43 @@ def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:
     ]
 
 
-def mixed(logits: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
-    """Logits (1, keys) that are sums of their own, each with its error, all along one direction of the quantities.
+def mixed(logits: Forms, toward: Forms, quantities: Quantities, model: Arithmetic) -> Reading | None:
+    """Logits (1, keys) that are sums of their own, each with its error, all along one direction of the quantities; None
+    where they are not.
 
     t is the number for which the steepest logit is right as computed: its error, divided by its slope, is one of t, and
-    every other logit errs by its own and by |slope| times that.
+    every other logit errs by its own and by |slope| times that. It is counted in units of a form (1, 1) that it is said
+    to stand for, `toward`, and from where that is.
     """
-    coefficients, offsets = logits.coefficients[0], logits.constant[0]
+    ids = np.union1d(logits.ids, toward.ids)
+    size, nothing = quantities.size(ids), np.zeros(logits.shape[1])
+    coefficients, offsets = logits.aligned(ids).coefficients[0], logits.constant[0]
+    meant, middle = toward.aligned(ids).coefficients[0, 0], float(toward.constant[0, 0])
     steep = np.abs(coefficients).max(axis=1, initial=0.0)
     top = int(steep.argmax())
-    nothing = np.zeros(len(offsets))
     if not steep[top] > 0:
         t = Forms.constants(np.zeros((1, 1)))
         found = reading(
             t, nothing, offsets, nothing, nothing, nothing, logits.error[0], nothing, quantities, model, True
         )
         return replace(found, cancels=True)
-    direction = coefficients[top] / steep[top]
-    along = int(np.abs(direction).argmax())
-    slopes = coefficients[:, along] / direction[along]
-    rest = coefficients - slopes[:, None] * direction
-    off = np.abs(rest) @ quantities.size(logits.ids) * SLACK
-    off += own_error(2) * (np.abs(coefficients) @ quantities.size(logits.ids))
-    if (off > 1e-3 * (steep @ np.ones_like(steep) + 1)).any():
+    along = int(np.abs(coefficients[top]).argmax())
+    if meant[along] == 0:
         return None
+    direction = coefficients[top] / (coefficients[top, along] / meant[along])
+    slopes = coefficients[:, along] / direction[along]
+    straight = slopes[:, None] * direction
+    off = np.abs(coefficients - straight) @ size * SLACK
+    if (off > 1e-3 * (steep.sum() + 1)).any():
+        return None
+    off += own_error(2) * ((np.abs(coefficients) + np.abs(straight)) @ size + np.abs(offsets) + np.abs(slopes * middle))
     wrong = logits.error[0] + off
     moved = wrong[top] / abs(slopes[top]) * SLACK
     share = logits.approximation[0, top] / abs(slopes[top])
-    t = Forms(logits.ids, direction[None, None], np.zeros((1, 1)), np.array([[share]]), np.array([[moved - share]]))
+    t = Forms(ids, direction[None, None], np.array([[middle]]), np.array([[share]]), np.array([[moved - share]]))
     wrong = wrong + np.abs(slopes) * moved * SLACK
     wrong[top] = 0.0
+    offsets = offsets - slopes * middle
     return reading(t, slopes, offsets, nothing, nothing, nothing, wrong, nothing, quantities, model, True)
 
 

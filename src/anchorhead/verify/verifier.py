@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from anchorhead.verify.certificate import Certificate, read_certificate, require_only
-from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Step
 from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified, require
@@ -24,6 +22,7 @@ from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.kernels import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt, is_learner
 from anchorhead.verify.learners.target import is_many
+from anchorhead.verify.named import read_claims
 from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.programs.program import Attend, Input, Program, read_lowered, read_program
 from anchorhead.verify.programs.text import formula, printable, shortened
@@ -174,17 +173,19 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
         return where
-    # a single head need not be bounded more closely than is stated, unless what is added to its error then is too much
-    limits = [(1 - 1e-5) * bound, 0.0] if len(network.layers) == 1 else [0.0]
     series = read_series(stored, network.dtype) if model.direct else []
-    for limit in limits:
-        context = Context(exact, model, pool_of(stored), limit, given.tell, series=series)
+    claims, single = read_claims(stored), len(network.layers) == 1
+
+    def walked(limit: float) -> tuple[np.ndarray, Grids]:
+        context = Context(exact, model, claims, limit, given.tell, series=series)
         try:
-            error, grids = _shared_out(network, context, bound, grid_errors(stored))
+            return _shared_out(network, context, bound)
         finally:
             known.steps[:] = context.steps
-        if error.max() <= bound:
-            break
+
+    error, grids = walked((1 - 1e-5) * bound if single else 0.0)
+    if single and not error.max() <= bound:  # so what is added to its error is too much, and it is bounded more closely
+        error, grids = walked(0.0)
     known.found = _with(float(error.max()), off)
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)
@@ -246,12 +247,12 @@ def _with(error: float, off: float) -> float:
     return float(np.nextafter(error + off, np.inf)) if off else error
 
 
-def _shared_out(network: Network, context: Context, bound: float, hints: Sequence[float]) -> tuple[np.ndarray, Grids]:
+def _shared_out(network: Network, context: Context, bound: float) -> tuple[np.ndarray, Grids]:
     """The error of every output, and grids with the allowances that the bound leaves: errors are affine in these."""
 
     def error(scale: float) -> tuple[np.ndarray, Grids]:
         context.steps.clear()
-        context.grids = Grids(context.exact, context.model, hints, scale)
+        context.grids = Grids(context.exact, context.model, scale)
         difference = compared(walk(network, context), context.exact)
         return difference.size(context.quantities), context.grids
 
@@ -261,17 +262,6 @@ def _shared_out(network: Network, context: Context, bound: float, hints: Sequenc
     grows = error(1.0)[0] - found
     most = np.where(grows > 0, (bound - found) / np.where(grows > 0, grows, 1.0), np.inf).min()
     return error(0.9999 * float(most))
-
-
-def grid_errors(stored: Stored) -> list[float]:
-    """Errors of grids that the derivation mentions: hints, never trusted."""
-    entries = (stored.derivation or {}).get("entries")
-    found = []
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and entry.get("lemma") == "grid head":
-            numbers = [entry.get(name) for name in ("error", "rounding")]
-            found.append(sum(float(one) for one in numbers if isinstance(one, int | float)))
-    return [one for one in found if np.isfinite(one) and one > 0] or [1.0]
 
 
 def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
@@ -320,31 +310,3 @@ def _check_fit(network: Network, program: Program, certificate: Certificate) -> 
     if given.low is not None:
         inside = (given.low <= certificate.low).all() and (certificate.high <= given.high).all()
         require(bool(inside), "the box of the certificate is larger than the program's")
-
-
-def pool_of(stored: Stored) -> Pool:
-    """Numbers that the derivation mentions: hints, never trusted."""
-    data = (stored.derivation or {}).get("data")
-    places = [data, data.get("neurons")] if isinstance(data, dict) else []
-    inner, outer = {(1.0, 0.0)}, {(1.0, 0.0)}
-    for place in places:
-        for shape in (place.get("shapes") or ()) if isinstance(place, dict) else ():
-            try:
-                numbers = [float(shape[name]) for name in ("in_scale", "in_shift", "out_scale", "out_shift")]
-            except (TypeError, KeyError, ValueError):
-                continue
-            if np.isfinite(numbers).all() and numbers[0] > 0 and numbers[2] > 0:
-                inner.add((numbers[0], numbers[1]))
-                outer.add((numbers[2], numbers[3]))
-    heads = [_head(stored, name.removesuffix("values")) for name in stored.tensors if _HEAD.fullmatch(name)]
-    return Pool(tuple(sorted(inner)[:64]), tuple(sorted(outer)[:64]), tuple(heads[:64]))
-
-
-_HEAD = re.compile(r"derivation\..*\.values")
-
-
-def _head(stored: Stored, prefix: str) -> dict[tuple[float, float], float]:
-    """The values of a head that is stored beside the weights, by slopes and offsets."""
-    names = ("slopes", "offsets", "values")
-    a, g, v = (stored.tensors.get(prefix + name, np.zeros(0)).reshape(-1).tolist() for name in names)
-    return {(slope, offset): value for slope, offset, value in zip(a, g, v, strict=False)}

@@ -27,14 +27,15 @@ def walk(network: Network, context: Context) -> Forms:
     require(embed.tokens is not None, "a network of any number of tokens is not modelled by this walk")
     tokens = _embedded(embed, context)
     layers = unrolled(network.layers)
+    named = max(context.named.units, default=-1)
+    require(named < len(layers), f"claims for layer {named + 1} of {len(layers)}")
     place = 0
     while place < len(layers):
-        where = f"layer {place + 1} ({type(layers[place]).__name__})"
-        context.tell(place, len(layers), where)
+        context.tell(place, len(layers), f"layer {place + 1} ({type(layers[place]).__name__})")
         match layers[place : place + 3]:
             case [Linear() as before, Softmax() as softmax, Linear() as after]:
                 linear = after_linear(context, before, tokens)
-                tokens = after_groups(context, before, softmax, after, tokens, linear, where)
+                tokens = after_groups(context, before, softmax, after, tokens, linear, place)
                 place += 3
                 continue
             case [Linear() as layer, *_]:
@@ -42,7 +43,7 @@ def walk(network: Network, context: Context) -> Forms:
             case [Attention() as layer, *_]:
                 last = place + 1 == len(layers)
                 asking = {network.output} if last else {"input", "state", network.output}
-                tokens = after_attention(context, layer, tokens, asking, where, last)
+                tokens = after_attention(context, layer, tokens, asking, place)
             case [Softmax(), *_]:
                 tokens = {kind: shares(forms) for kind, forms in tokens.items()}
         place += 1

@@ -18,12 +18,13 @@ from anchorhead.network.direct.keys import Keys
 from anchorhead.verify import series
 from anchorhead.verify.attention import after_attention
 from anchorhead.verify.balls import precision
-from anchorhead.verify.claims import Pool, Unit
+from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context
 from anchorhead.verify.direct import Directly, within_reach
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grammar import Attention
+from anchorhead.verify.named import Table
 from anchorhead.verify.rounding import MODELS, SILENT
 from anchorhead.verify.scalar.cells import prove
 
@@ -168,10 +169,10 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
         half, middle = (high - low) / 4, (high + low) / 2  # of a quantity between -2 and 2
         t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
         asker = joined([t, Forms.constants(np.array([[1.0, 0.0]]))], axis=1)
-        context = Context(exact, model, Pool(), series=heads_directly.stored(keys, dtype))
+        context = Context(exact, model, Table(), series=heads_directly.stored(keys, dtype))
         told: list[Unit] = []
         context.explained = partial(_not_explained, told)  # type: ignore[method-assign]
-        found = after_attention(context, layer, {"input": asker, "register": registers}, {"input"}, "here", False)
+        found = after_attention(context, layer, {"input": asker, "register": registers}, {"input"}, 0)
         read = context.directly.read(*keys, (low, high))
         assert read is not None
         if high > 0:
@@ -181,7 +182,7 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
             assert float(found["input"].rounding[0, 0]) >= read[0] * (1 - 1e-9)
         vague = Forms(registers.ids, *registers.arrays[:3], np.full((3, 3), 1e-9))
         with pytest.raises(NotVerified, match="rounded"):
-            after_attention(context, layer, {"input": asker, "register": vague}, {"input"}, "here", False)
+            after_attention(context, layer, {"input": asker, "register": vague}, {"input"}, 0)
 
 
 def _not_explained(told: list[Unit], units: list[Unit], where: str) -> list[None]:

@@ -12,16 +12,17 @@ import pytest
 import anchorhead.network.direct.weighed as library
 from anchorhead.network.direct import Refused
 from anchorhead.verify import groups
-from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context
 from anchorhead.verify.direct import Directly, Weighed
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken
+from anchorhead.verify.named import Table
 from anchorhead.verify.rounding import MODELS
 
 from ..heads.test_claims import claims
+from ..naming import each
 from . import heads_directly
 
 KINK, LINE = "a kink, float32", "a line, float32"
@@ -138,11 +139,11 @@ def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> No
 
 def test_groups_of_constants_are_refused() -> None:
     """What no input reaches may be summed beforehand, and need not be the constant that softmaxes are proven for."""
-    context = Context(claims()[0].exact, replace(MODELS["float32"], direct=True), Pool())
+    context = Context(claims()[0].exact, replace(MODELS["float32"], direct=True), Table())
     tokens = {"input": Forms.constants(np.array([[0.3]]))}
     before, after = Linear(np.array([[1.0], [-1.0]]), None, None), Linear(np.array([[1.0, -1.0]]), None, None)
     with pytest.raises(NotVerified, match="multiples of a constant"):
-        groups.after_groups(context, before, Softmax((2,)), after, tokens, tokens, "here")
+        groups.after_groups(context, before, Softmax((2,)), after, tokens, tokens, 0)
 
 
 def _valued(
@@ -153,8 +154,8 @@ def _valued(
     exact = claims()[0].exact
     base = library.Weighed.of(*keys[:2], values, dtype).keys.column(0)
     stored = heads_directly.stored(base, dtype)
-    pool = ({(a, g): v for a, g, v in zip(*(one.tolist() for one in keys), strict=True)},) if named else ()
-    context = Context(exact, replace(MODELS[dtype], direct=True), Pool(heads=pool), series=stored)
+    table = each(values.shape[1], keys[2]) if named else Table()
+    context = Context(exact, replace(MODELS[dtype], direct=True), table, series=stored)
     half, middle = (ends[1] - ends[0]) / 4, (ends[1] + ends[0]) / 2  # of a quantity between -2 and 2
     t = Forms(exact.inputs, np.full((1, 1, 1), half), np.full((1, 1), middle), *np.zeros((2, 1, 1)))
     count, size = values.shape[1:]
@@ -168,5 +169,5 @@ def _valued(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(groups, "read", told)
-        found = groups.after_groups(context, before, Softmax((size,) * count), after, {"input": t}, {"input": t}, "")
+        found = groups.after_groups(context, before, Softmax((size,) * count), after, {"input": t}, {"input": t}, 0)
     return context, taken, found["input"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anchorhead.verify import rounding
-from anchorhead.verify.claims import Claims, Pool, Unit, _Job, _without
+from anchorhead.verify.claims import Claims, Unit, _Job, _without
 from anchorhead.verify.files import read_file
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.programs.exact import Exact
@@ -20,6 +20,7 @@ from anchorhead.verify.scalar.cells import prove
 from anchorhead.verify.scalar.part import Part
 
 from ..files import written
+from ..naming import TANH
 from . import adversary
 
 MODEL = rounding.MODELS["float32"]
@@ -31,7 +32,8 @@ def claims() -> tuple[Claims, Unit]:
         program = read_program(read_file(written("head (float32)", Path(folder))))
     exact = Exact(program, np.array([[-2.0]]), np.array([[2.0]]))
     part, *_ = adversary.head("tanh, float32")
-    return Claims(exact, MODEL, Pool()), Unit(Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0), part), (part,))
+    reading = Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0), part)
+    return Claims(exact, MODEL), Unit(reading, (part,), TANH)
 
 
 @pytest.mark.parametrize("what", ["wrong", "value_error", "lean"])
@@ -83,9 +85,12 @@ def test_arguments_that_are_off_move_heads_of_steep_functions_no_further(text: s
                 nothing, nothing, nothing, MODEL, whole=True)  # fmt: skip
     t = Forms(*(exact.of(0).ids, *exact.of(0).arrays[:3]), np.full((1, 1), off))
     ends = float(t.ends(exact.quantities)[0][0, 0]), float(t.ends(exact.quantities)[1][0, 0])
-    (found,) = Claims(exact, MODEL, Pool()).explain([Unit(Reading(t, part, np.arange(33), ends, part), (part,))])
+    unit = Unit(
+        Reading(t, part, np.arange(33), ends, part), (part,), replace(TANH, of=replace(TANH.of, entry=(1, 0, 0)))
+    )
+    (found,) = Claims(exact, MODEL).explain([unit])
     assert found is not None
-    assert found.form.ids.tolist() == list(exact.atoms)
+    assert found.form.ids.tolist() == exact.of(1).ids.tolist()
     meant, x = adversary.function_values(text, (0, 1), 4001), np.linspace(0, 1, 4001)
     worst = max(float(np.abs(adversary.head_values(part, x + by) - meant).max()) for by in (-off, 0, off))
     assert worst - 1e-12 <= found.error <= 1.25 * worst

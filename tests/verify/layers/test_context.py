@@ -9,21 +9,22 @@ import pytest
 
 from anchorhead.verify import rounding
 from anchorhead.verify.attention import after_attention
-from anchorhead.verify.claims import Pool
 from anchorhead.verify.context import Context, Reads
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Attention, Linear
-from anchorhead.verify.joint import Taken, _same, _together, direction, joint
+from anchorhead.verify.joint import Taken, _joined, _together, joint
+from anchorhead.verify.named import Table
 
 from ..heads.test_claims import claims
+from ..naming import TANH
 
 MODEL = rounding.MODELS["float32"]
 VALUES = np.array([[-3.0, 1.0], [0.5, 2.0], [2.0, -1.0]])
 
 
 def context() -> Context:
-    return Context(claims()[0].exact, MODEL, Pool())
+    return Context(claims()[0].exact, MODEL, Table())
 
 
 def ends(reads: Reads, within: Context) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +72,7 @@ def test_tokens_that_nobody_reads_are_bounded() -> None:
     none, one, skip = np.zeros((1, 1, 1)), np.ones((1, 1, 1)), Linear(np.eye(1), None, None)
     layer = Attention(none, none, one, output, np.array([1.0]), None, skip, None)
     tokens = {"input": Forms.constants(np.array([[5.0]])), "register": Forms.constants(VALUES[:, :1])}
-    found = after_attention(within, layer, tokens, set(), "here", False)
+    found = after_attention(within, layer, tokens, set(), 0)
     low, high = found["input"].ends(within.quantities)
     assert float(low[0, 0]) <= 6.0 + 2 * VALUES[:, 0].min()
     assert float(high[0, 0]) >= 6.0 + 2 * 5.0
@@ -87,7 +88,7 @@ def test_logits_that_may_overflow_are_refused() -> None:
     tokens = {"input": Forms.constants(np.ones((2, 1)))}
     for asking in ({"input"}, set()):
         with pytest.raises(NotVerified, match="logit may overflow"):
-            after_attention(within, layer, tokens, asking, "here", False)
+            after_attention(within, layer, tokens, asking, 0)
 
 
 def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
@@ -102,6 +103,8 @@ def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:
     low, high = joint(units, quantities).reading.ends
     assert low <= -2.7
     assert high >= 2.7
+    off = [replace(one, parts=(replace(one.parts[0], wrong_slope=np.full(2, 1e-3)),)) for one in units]
+    assert (joint(off, quantities).parts[1].wrong >= 0.5e-3).all()
 
 
 def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
@@ -112,17 +115,20 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     take, near, most = np.array([2.0, -1.0]), np.array([0.0, 1e-13]), float(np.abs(unit.parts[0].values).max())
     units = (replace(unit, reading=replace(unit.reading)) for _ in range(2))
     first, second = (Taken(one, np.full(2, 1e-9), of) for one, of in zip((take, take + near), units, strict=True))
-    (same,) = _same(context(), [first, second])
+    (same,) = _joined(context(), [first, second])
     assert [part.lean for part in same.unit.parts] == [0.0, pytest.approx(0.5)]
     assert same.unit.parts[1].lean >= 0.5
     assert (same.off >= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.0])) * most).all()
     assert (same.off <= 2e-9 + (near + MODEL.unit * np.array([0.0, 1.01])) * 1.002 * most).all()
-    (column,) = _same(context(), [first, replace(first)])
+    (column,) = _joined(context(), [first, replace(first)])
     assert [part.lean for part in column.unit.parts] == [0.0, 0.0]
-    another = replace(second, unit=replace(unit, reading=replace(unit.reading, number=None)))
-    assert len(_same(context(), [first, another, replace(another)])) == 3
+    another = replace(second, unit=replace(unit, claimed=None))
+    assert len(_joined(context(), [first, another, replace(another)])) == 3
+    later = replace(second, unit=replace(second.unit, claimed=replace(TANH, order=1)))
+    (turned,) = _joined(context(), [later, first])
+    np.testing.assert_array_equal(turned.take, take)
     loose = replace(unit, parts=(replace(unit.parts[0], value_error=np.full(2, 1e12)),))
-    (same,) = _same(context(), [first, replace(second, unit=loose)])
+    (same,) = _joined(context(), [first, replace(second, unit=loose)])
     assert same.off[1] >= 0.1
     third = Taken(3 * take + near, np.full(2, 1e-9), unit)
     both = _together(context(), [first, third])
@@ -130,6 +136,9 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     assert (both.off >= 2e-9 + (near + rounded) * most).all()
     assert (both.off <= 2e-9 + (near + rounded + 1e-14) * 1.002 * most).all()
     np.testing.assert_array_equal(both.unit.parts[1].values, 3 * unit.parts[0].values)
+    nothing = np.zeros(2)
+    thrice = _together(context(), [Taken(one, nothing, unit) for one in (3 * take, take)])
+    assert (thrice.off >= 2.0**-53 * np.abs(take) * most).all()  # a third of the values is rounded
     (part,) = unit.parts
     worse = replace(unit, parts=(replace(part, value_error=np.full(2, 1e-3), direct=(1e-3, 7.0)),))
     found = _together(context(), [first, replace(third, unit=worse)]).unit.parts[1]
@@ -143,7 +152,6 @@ def test_numbers_of_opposite_signs_that_nearly_agree_lean_by_how_far_they_are_ap
     away = 1e-11 * t.coefficients
     theirs = Forms(t.ids, -t.coefficients + away, 0.25 - t.constant, zero, zero)
     mine = Forms(t.ids, t.coefficients, t.constant, zero, zero)
-    assert direction(mine) == direction(theirs)
     one, other = (replace(unit, reading=replace(unit.reading, t=form)) for form in (mine, theirs))
     _, second = joint([one, other], known.quantities).parts
     part = unit.parts[0]

@@ -95,7 +95,8 @@ def test_logits_along_one_direction_are_off_by_no_more(seed: int) -> None:
     direction, slopes = rng.normal(size=2), rng.normal(size=4)
     coefficients = slopes[:, None] * direction
     logits = Forms(ids, coefficients[None], *(rng.random((1, 4)) for _ in range(3)))
-    found = mixed(logits, quantities, EXACT)
+    toward = Forms(ids, -3 * direction[None, None], np.full((1, 1), 0.7), *np.full((2, 1, 1), 0.2))
+    found = mixed(logits, toward, quantities, EXACT)
     assert found is not None
     part, top = found.logits, int(np.abs(slopes).argmax())
     for *at, s0, s1, s2, s3 in product((-1.0, 2.0), (0.0, 3.0), *[(-1, 1)] * 4):
@@ -103,7 +104,8 @@ def test_logits_along_one_direction_are_off_by_no_more(seed: int) -> None:
         t = (z[top] - part.offsets[top]) / part.slopes[top]
         off = np.abs(z - part.slopes * t - part.offsets)
         assert (off <= part.wrong * (1 + 1e-9) + 1e-9).all()
-        assert abs(t - float(found.t.coefficients[0, 0] @ np.array(at))) <= float(found.t.error[0, 0]) * (1 + 1e-9)
+        meant = float(toward.coefficients[0, 0] @ np.array(at)) + 0.7
+        assert abs(t - meant) <= float(found.t.error[0, 0]) * (1 + 1e-9)
         assert found.ends[0] <= t <= found.ends[1]
 
 
@@ -111,7 +113,11 @@ def test_logits_along_two_directions_have_no_reading() -> None:
     quantities = Quantities()
     ids = quantities.add(np.array([-1.0, 0.0]), np.array([2.0, 3.0]))
     zero = np.zeros((1, 2))
-    assert mixed(Forms(ids, np.eye(2)[None], zero, zero, zero), quantities, EXACT) is None
+    one = np.zeros((1, 1))
+    toward = Forms(ids, np.array([[[1.0, 0.0]]]), one, one, one)
+    assert mixed(Forms(ids, np.eye(2)[None], zero, zero, zero), toward, quantities, EXACT) is None
+    across = Forms(ids, np.array([[[0.0, 1.0], [0.0, 2.0]]]), zero, zero, zero)
+    assert mixed(across, toward, quantities, EXACT) is None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -120,7 +126,8 @@ def test_logits_of_queries_that_vary_together_are_off_by_no_more(seed: int) -> N
     rng, quantities = np.random.default_rng(seed), Quantities()
     quantities.add(np.array([-1.0]), np.array([2.0]))
     query, keys = features(quantities, rng, (1, 2), [0, 1]), features(quantities, rng, (3, 2), [])
-    found = lowered(query, keys, quantities, EXACT)
+    assert lowered(query, keys, quantities, EXACT) is None
+    found = lowered(query, keys, quantities, EXACT, toward=features(quantities, rng, (1, 1), [0]))
     assert found is not None
     part = found.logits
     top = int(np.abs(part.slopes).argmax())

@@ -52,7 +52,7 @@ DIRECT = (
              "direct_lemmas: heads are as far off as their series"),
     Mutation("attention.py", "_directly", "else found", "else (0.0, 0.0)",
              "direct_lemmas: heads of a network are as far off as their series"),
-    Mutation("attention.py", "_reads", "form.rounding + error", "form.rounding",
+    Mutation("attention.py", "_constant", "form.rounding + error", "form.rounding",
              "direct_lemmas: heads of a network are as far off as their series"),
     Mutation("attention.py", "_directly", "require(bool(exactly)", "require(True",
              "direct_lemmas: heads of a network are as far off as their series"),

@@ -36,10 +36,20 @@ CHANGES: dict[str, Callable[[File, Random], bool]] = {
         structure.mask, structure.moved_token, structure.output, structure.more_tokens, structure.fewer_tokens,
         structure.other_order, structure.skip, structure.bias, structure.grid, structure.heads, structure.layers,
         structure.source,
-        words.program, words.derivation, words.entries, words.bound, words.box, words.certificate, words.conditions,
-        words.dtype, words.axes,
+        words.program, words.derivation, words.claims, words.entries, words.bound, words.box, words.certificate,
+        words.conditions, words.dtype, words.axes,
     )
 }  # fmt: skip
-OFTEN = {"one weight": 6, "pair": 3, "shifted": 3, "balanced": 3, "silenced": 2, "mask": 2, "drowned": 2, "box": 2}
+OFTEN = {
+    "one weight": 6,
+    "pair": 3,
+    "shifted": 3,
+    "balanced": 3,
+    "silenced": 2,
+    "mask": 2,
+    "drowned": 2,
+    "box": 2,
+    "claims": 2,
+}
 WEIGHTS = np.array([OFTEN.get(name, 1) for name in CHANGES], float)
 WEIGHTS /= WEIGHTS.sum()

@@ -68,6 +68,21 @@ class File:
         with np.errstate(all="ignore"):
             self.arrays[name] = np.ascontiguousarray(array.astype(kind))
 
+    def insert(self, place: int, *rows: Row) -> None:
+        """Layers put in; what derivations name moves along."""
+        self.layers[place:place] = rows
+        self._claims_moved(place, len(rows))
+
+    def drop(self, place: int) -> None:
+        """A layer taken out."""
+        self.layers.pop(place)
+        self._claims_moved(place, -1)
+
+    def _claims_moved(self, place: int, by: int) -> None:
+        units = self.arrays.get("claims.units", np.zeros((0, 5), int))
+        moved = np.where(units[:, :1] >= place - 1, by, 0) * (np.arange(5) == 0)
+        self.arrays["claims.units"] = np.maximum(units + moved, np.minimum(units, 0))
+
     def linear(self, weight: np.ndarray, bias: np.ndarray | None = None) -> Row:
         """A new Linear, not yet in the file."""
         row: Row = {"layer": "Linear"}

@@ -161,15 +161,15 @@ def layers(file: File, rng: Random) -> bool:
     width = file.counts()[place - 1].width
     match int(rng.integers(6)):
         case 0 if len(now) > 1:
-            now.pop(max(1, place - 1))
+            file.drop(max(1, place - 1))
         case 1 if place > 1:
-            now.insert(place, copy.deepcopy(now[place - 1]))
+            file.insert(place, copy.deepcopy(now[place - 1]))
         case 2:
-            now.insert(place, file.linear(np.eye(width)))
+            file.insert(place, file.linear(np.eye(width)))
         case 3:
-            now.insert(place, {"layer": "Softmax", "groups": [1] * width})
+            file.insert(place, {"layer": "Softmax", "groups": [1] * width})
         case 4:
-            now.insert(place, _copier(file, width, rng))
+            file.insert(place, _copier(file, width, rng))
         case _:
             inner = now[place - 1]
             if place > 1 and inner["layer"] != "Repeat":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,16 @@ from safetensors.numpy import save_file
 
 import anchorhead as ah
 from anchorhead.domain import Box
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine, Term
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
+from anchorhead.network.claim_table import ClaimTable
+from anchorhead.network.derivation import Derivation
 from anchorhead.proof.statement import Statement
 from anchorhead.verify import Report, verify
 
+from ..naming import together
 from .orders import ORDERS, evaluate
 
 DENSE = np.array([1 / 3, 0.7, -0.9], np.float32)
@@ -31,7 +35,7 @@ STEEP = 2.0**22
 @dataclass(frozen=True, eq=False)
 class Case:
     """A network that is said to give a constant within a bound; high: the end of its box; moves: what its error is in
-    orders of sums that `evaluate` does not know, one for each of two rows."""
+    orders of sums that `evaluate` does not know, one for each of two rows; claims: what is said of its softmaxes."""
 
     network: Network
     bound: float
@@ -39,11 +43,13 @@ class Case:
     low: float = -1.0
     high: float = 1.0
     moves: float = 0.0
+    claims: ClaimTable = field(default_factory=ClaimTable.empty)
 
     def report(self) -> Report:
         box = Box.of((self.low, self.high))
         certificate = Statement(self.bound, (), "by hand", "a constant").certificate(box, self.network.dtype)
-        made = self.network.with_(program=self._program(box), certificate=certificate)
+        derivation = Derivation("by hand", claims=self.claims)
+        made = self.network.with_(program=self._program(box), derivation=derivation, certificate=certificate)
         with tempfile.TemporaryDirectory() as folder:
             made.save(Path(folder) / "network.safetensors")
             return verify(Path(folder) / "network.safetensors")
@@ -52,6 +58,8 @@ class Case:
         writer, (tokens, inputs) = Writer(), self._shape
         ends = box.broadcast_to((tokens, inputs))
         x = writer.input([f"x{n}" for n in range(inputs)], ends.low, ends.high, tokens=tokens)
+        first = np.eye(inputs)[:1] if tokens == 1 else np.eye(tokens * inputs)[:1].reshape(1, 1, tokens, inputs)
+        writer.apply(parse("tanh(x)"), (writer.affine({x: first}, np.zeros(1)),), ("x",), 1)
         outputs = self.network.layers[-1].outputs
         weight = np.zeros((outputs, inputs) if tokens == 1 else (1, outputs, tokens, inputs))
         made = Affine((Term(x, weight),), np.full((1, outputs), self.constant))
@@ -139,7 +147,7 @@ def values_of_which_little_is_taken() -> Case:
     query[:, 0, 0], key[:, 0, 1], value[0, 0, 1], value[1, 0, 2] = 1.0, 1.0, 1.0, 1.0
     output[:, 0, 0], output[1, 1, 0] = 1.0, 4e-13
     last = Attention(query, key, value, output, mask="registers+states")
-    return Case(Network([embed, first, last, Linear(np.array([[0.0, 1.0]]))]), 1e-3)
+    return Case(Network([embed, first, last, Linear(np.array([[0.0, 1.0]]))]), 1e-3, claims=together(1, 2, 0.0))
 
 
 def _apart() -> float:
@@ -160,7 +168,7 @@ def queries_that_round_apart() -> Case:
     query, key, value = (np.zeros((2, 1, 5), np.float32) for _ in range(3))
     query[:, 0, :3], key[:, 0, 3], value[:, 0, 4] = DENSE, 1.0, (1.0, -1.0)
     last = Attention(query, key, value, np.ones((2, 1, 1), np.float32), mask="registers+states")
-    return Case(Network([embed, last]), 1e-3, moves=_apart())
+    return Case(Network([embed, last]), 1e-3, moves=_apart(), claims=together(0, 2, 0.0))
 
 
 def features_that_round_apart() -> Case:
@@ -169,7 +177,8 @@ def features_that_round_apart() -> Case:
     logits = np.zeros((4, 2), np.float32)
     logits[0, 0], logits[2, 1] = STEEP, STEEP
     values = np.array([[1.0, 0.0, 0.0, 1.0]], np.float32)
-    return Case(Network([embed, Linear(logits), Softmax((2, 2)), Linear(values)]), 1e-3, 1.0, moves=_apart())
+    network = Network([embed, Linear(logits), Softmax((2, 2)), Linear(values)])
+    return Case(network, 1e-3, 1.0, moves=_apart(), claims=together(0, 2, 1.0))
 
 
 def features_of_other_tokens() -> Case:
@@ -178,7 +187,7 @@ def features_of_other_tokens() -> Case:
     values = np.zeros((1, 1, 2, 2))
     values[0, 0, 0, 0], values[0, 0, 1, 1] = 1.0, 1.0
     logits = Linear(np.array([[8.0], [0.0]]))
-    return Case(Network([embed, logits, Softmax((2,)), Linear(values)]), 1e-3, 1.0)
+    return Case(Network([embed, logits, Softmax((2,)), Linear(values)]), 1e-3, 1.0, claims=together(0, 2, 1.0))
 
 
 CASES = (

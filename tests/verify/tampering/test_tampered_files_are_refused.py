@@ -15,6 +15,7 @@ from anchorhead.verify import verify
 from tests.networks import inputs
 
 from ..files import Change, parts, report, written
+from .changed_claims import CLAIMS
 from .structural_changes import HARMLESS, STRUCTURE
 
 pytestmark = pytest.mark.all_cases
@@ -127,6 +128,7 @@ REFUSED: dict[str, tuple[str, Change]] = {
         _header("certificate", "on", value={"low": -2.5, "high": 2.5}),
     ),
     **STRUCTURE,
+    **CLAIMS,
 }
 
 
@@ -201,7 +203,8 @@ def test_damaged_files_give_a_report(damage: str, tmp_path: Path) -> None:
 
 def _random_change(rng: np.random.Generator) -> Change:
     def change(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        keys = [key for key in arrays if arrays[key].dtype.kind == "f" and not key.startswith("derivation")]
+        keys = [key for key in sorted(arrays) if arrays[key].dtype.kind == "f" and arrays[key].size]
+        keys = [key for key in keys if not key.startswith("derivation")]
         array = arrays[keys[rng.integers(len(keys))]].reshape(-1)
         place = rng.integers(array.size)
         kind = rng.integers(4)

@@ -122,7 +122,7 @@ def there_and_back(file: File, rng: Random) -> bool:
     place = int(rng.integers(1, len(file.layers) + 1))
     width = file.counts()[place - 1].width
     by = np.where(rng.random(width) < rng.choice([0.2, 1.0]), 2.0 ** int(rng.integers(1, 61)), 0.0)
-    file.layers[place:place] = [file.linear(np.eye(width), sign * by) for sign in (1, -1)]
+    file.insert(place, *(file.linear(np.eye(width), sign * by) for sign in (1, -1)))
     return True
 
 

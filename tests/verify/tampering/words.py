@@ -1,4 +1,4 @@
-"""Changes of what a header says: the program, the derivation, the certificate, the dtype, the axes."""
+"""Changes of what a header says: the program, the derivation, its claims, the certificate, the dtype, the axes."""
 
 from __future__ import annotations
 
@@ -28,6 +28,29 @@ def program(file: File, rng: Random) -> bool:
 def derivation(file: File, rng: Random) -> bool:
     """Another number in the hints of the proof."""
     return _changed(file, "derivation", rng)
+
+
+def claims(file: File, rng: Random) -> bool:
+    """Another number in what softmaxes are said to compute, or one of them left out, or named twice."""
+    names = [name for name, array in file.arrays.items() if name.startswith("claims.") and array.size]
+    name = pick(rng, names)
+    if name is None:
+        return False
+    array, row = np.array(file.arrays[name]), int(rng.integers(len(file.arrays[name])))
+    match int(rng.integers(4)):
+        case 0 if name == "claims.softmaxes":
+            array = np.delete(array, row, axis=0)
+        case 1 if name == "claims.softmaxes":
+            array = np.concatenate([array, array[row : row + 1]])
+        case _:
+            place = row, int(rng.integers(array.shape[1]))
+            if array.dtype.kind == "i":
+                array[place] += int(rng.choice([-1, 1, 2, 1000]))
+            else:
+                near = array[place] * (1 + 10 ** rng.uniform(-9, 1) * rng.choice([-1, 1]))
+                array[place] = pick(rng, [near, near, 0.0, -array[place], large(rng)])
+    file.arrays[name] = np.ascontiguousarray(array)
+    return True
 
 
 def entries(file: File, rng: Random) -> bool:

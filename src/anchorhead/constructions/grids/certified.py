@@ -36,12 +36,13 @@ def certified_network(
     network = grid_network(atom, tokens, variables)
     on = box_of(grid.low, grid.high, tokens)
     each = atom.outputs // (tokens or 1)
-    claim = GridClaim.of(grid, range(atom.variables), [n // each for n in range(atom.outputs)], variables, expressions)
+    readers, (step,) = [n // each for n in range(atom.outputs)], program.applied
+    claim = GridClaim.of(grid, range(atom.variables), readers, variables, expressions, step)
     bound = prove_claims(network, [claim], _last(atom.variables, atom.outputs), on)
     rounding = float((bound.approximation + bound.rounding).max()) - grid.exact
     certificate = grid.statement(str(target), rounding).certificate(on, atom.dtype, request.within)
     entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
-    known = replace(known, entries=entries)
+    known = replace(known, entries=entries, claims=bound.claims)
     return network.with_(program=program, derivation=known, certificate=certificate, outside=request.outside)
 
 

@@ -10,6 +10,7 @@ from anchorhead.constructions.layouts.neurons import units
 from anchorhead.constructions.passes.budget import Budget
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.of_targets import step_of
 from anchorhead.language.targets.merge import Merged
 from anchorhead.language.targets.mlp import Hidden
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -53,7 +54,8 @@ def with_heads(
         for k in range(len(layer.activations)):
             shapes.append(_shape(layer, k, low - room, high + room, budget.share(number, k), choose))
             budget.spend(number, k, shapes[k].error)
-        layers.append(Layer(affine, layer.activations, layer.which, tuple(shapes), room))
+        names = np.stack([np.full(layer.neurons, step_of(one.place)), 0 * one.numbers, one.numbers], axis=1)
+        layers.append(Layer(affine, layer.activations, layer.which, tuple(shapes), room, names=names))
         unit_in, unit_out = units(layers[-1], low, high)
         slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
         reaching = unit_out * (left + slope * moved / unit_in)

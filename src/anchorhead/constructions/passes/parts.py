@@ -24,10 +24,12 @@ from anchorhead.language.analysis.jump_search import find_jump_of
 from anchorhead.language.analysis.resolver import short
 from anchorhead.language.analysis.summands import GridPart
 from anchorhead.language.of_targets import program_of_parts
+from anchorhead.language.program import Program
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.network import Attention, Network
+from anchorhead.network.claim_table import ClaimTable
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid
@@ -204,15 +206,15 @@ def certified(
             entries += [replace(entry, layer=None) for entry in stored.entries]
     drafts, data["widths"] = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
     network = Network([draft.made(request.dtype) for draft in drafts], token_axis=target.tokens is not None)
-    certificate = _statement(target, network, grids, neurons, known).certificate(
-        target.on, request.dtype, request.error
-    )
+    program = program_of_parts(target)
+    statement, claims = _statement(target, network, program, grids, neurons, known)
+    certificate = statement.certificate(target.on, request.dtype, request.error)
     unproven = "; ".join(dict.fromkeys(one.method for one in known.values() if one.kind != "proven"))
     if unproven:
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
     return network.with_(
-        program=program_of_parts(target),
-        derivation=Derivation("expressions", data, arrays, tuple(entries)),
+        program=program,
+        derivation=Derivation("expressions", data, arrays, tuple(entries), claims=claims),
         certificate=certificate,
         outside=request.outside,
     )
@@ -221,11 +223,13 @@ def certified(
 def _statement(
     target: SeveralVariables,
     network: Network,
+    program: Program,
     grids: Sequence[PartGrid],
     neurons: ProvenMlp | None,
     known: Mapping[str, Certificate],
-) -> Statement:
-    """The whole network's bound: its functions of several variables, its neurons while these pass by, and the sum."""
+) -> tuple[Statement, ClaimTable]:
+    """The whole network's bound, its functions of several variables, its neurons while these pass by, and the sum; and
+    which entry of the program each is: its last functions are those of grids."""
     functions = [output for grid in grids for output in grid.part.outputs]
     layers = [] if neurons is None else [layer.beside(len(functions)) for layer in neurons.layers]
     own = np.zeros((target.outputs, len(target.variables))) if neurons is None else neurons.readout.weight
@@ -233,7 +237,8 @@ def _statement(
     errors = (np.zeros(own.shape), np.zeros(bias.shape)) if neurons is None else neurons.readout.errors
     weight = np.concatenate([own, np.eye(target.outputs)[:, functions]], axis=1)
     readout = Affine(weight, bias, np.pad(errors[0], ((0, 0), (0, len(functions)))), errors[1])
-    claims = [*(grid.claim for grid in grids), *layers]
+    steps = program.applied[len(program.applied) - len(grids) :]
+    claims = [*(replace(grid.claim, step=step) for grid, step in zip(grids, steps, strict=True)), *layers]
     bound = prove_claims(network, claims, readout, target.on.broadcast_to(target.input_shape))
     worst = int((bound.approximation + bound.rounding).argmax())
     terms = [
@@ -248,7 +253,7 @@ def _statement(
     sides = {str(grid.part): f"{' x '.join(map(str, grid.found.atom.sides))} anchors" for grid in grids}
     methods = [f"{name}, {sides.get(name, one.method)}" for name, one in known.items()]
     method = f"parts side by side, {'; '.join(methods)}; one walk over all of them"
-    return Statement(bound.total, tuple(terms), method, str(target))
+    return Statement(bound.total, tuple(terms), method, str(target)), bound.claims
 
 
 def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: bool) -> Part:

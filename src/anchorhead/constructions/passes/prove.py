@@ -55,7 +55,7 @@ def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputB
         arrays[f"{number}.assigned"] = layer.which
     return network.with_(
         program=program_of(target, on),
-        derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers)),
+        derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers), claims=bound.claims),
         certificate=statement.certificate(on, network.dtype, request.within),
         outside=request.outside,
     )

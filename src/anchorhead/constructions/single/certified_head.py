@@ -230,18 +230,20 @@ def certified_head(
         certificate = _measured(atom, target, box)
     else:
         bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, proofs)
-        exact, rounding = prove_functions(network, claim_of(atom, target, bound), box, cast=False).worst
+        step = None if network.program is None else network.program.output
+        found = prove_functions(network, claim_of(atom, target, bound, step), box, cast=False)
+        exact, rounding = found.worst
         bound = replace(bound, exact=exact, rounding=rounding)
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
         certificate = bound.statement(target).certificate(box, atom.dtype, within)
         entries = head_entries(atom, target.name, (target.low, target.high), bound.exact, bound.rounding)
-        network = network.with_entries(entries)
+        network = network.with_entries(entries, found.claims)
     return Head(atom, target, network.with_(certificate=certificate))
 
 
-def claim_of(atom: Atom, target: ScalarTarget | CallableTarget, bound: HeadBound) -> OneNumber:
-    """Functions of the input itself, and what is proven of the head that is to compute them."""
+def claim_of(atom: Atom, target: ScalarTarget | CallableTarget, bound: HeadBound, step: int | None = None) -> OneNumber:
+    """Functions of the input itself, and what is proven of the head that is to compute them; step: of the program."""
 
     def prove(whole: WholeHead, error: float) -> tuple[float, float]:
         if error > 0 or not (target.low <= whole.ends[0] and whole.ends[1] <= target.high):
@@ -250,7 +252,7 @@ def claim_of(atom: Atom, target: ScalarTarget | CallableTarget, bound: HeadBound
             raise Refusal("its weights are not those that the proof is about")
         return bound.exact, bound.rounding
 
-    return OneNumber(np.ones((1, 1)), np.zeros(1), *_range(target), prove)
+    return OneNumber(np.ones((1, 1)), np.zeros(1), *_range(target), prove, step=step)
 
 
 def _range(target: ScalarTarget | CallableTarget) -> tuple[np.ndarray, np.ndarray]:

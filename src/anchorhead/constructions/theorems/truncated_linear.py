@@ -58,7 +58,7 @@ def truncated(target: TruncatedLinear, program: Program, request: BuildRequest) 
     beta = request.sharpness
     c = _best(build, target, box, scale) if beta is None else _given_sharpness(beta, scale, kind)
     network = build(c)
-    bound = prove_functions(network, claim_of(target, scale, kind), box)
+    bound = prove_functions(network, claim_of(target, scale, kind, step=program.output), box)
     found = _statement(bound, target, scale, c, Term("theorem", (high - low) / count, theorem.NAME))
     if not np.isfinite(found.total):
         raise AnchorheadError(
@@ -71,7 +71,7 @@ def truncated(target: TruncatedLinear, program: Program, request: BuildRequest) 
     entry = Entry(1, "scalar head", what, heads_of_layer, anchors, None, found.total)
     return network.with_(
         program=program,
-        derivation=Derivation("truncated linear", entries=(entry,)),
+        derivation=Derivation("truncated linear", entries=(entry,), claims=bound.claims),
         certificate=found.certificate(box, kind),
         outside=request.outside,
     )
@@ -91,8 +91,11 @@ def _features(target: TruncatedLinear, theorem: ModuleType, count: int) -> np.nd
     return found
 
 
-def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool = False) -> OneNumber:
-    """Range(w_i . x_i + t_i), in the output that its range says; sample: with an estimate for a proof."""
+def claim_of(
+    target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool = False, step: int | None = None
+) -> OneNumber:
+    """Range(w_i . x_i + t_i), in the output that its range says; sample: with an estimate for a proof; step: of the
+    program."""
     model = arithmetic_of(dtype)
 
     def prove(whole: WholeHead, error: float) -> tuple[float, float]:
@@ -105,7 +108,7 @@ def claim_of(target: TruncatedLinear, scale: Lattice, dtype: str, sample: bool =
     low, high = (min(target.low, 0.0), max(target.high, 0.0)) if several else (target.low, target.high)
     lowest, highest = (np.full(target.outputs, end) for end in (low, high))
     w, t = (array.astype(np.float64) for array in (target.w, target.t))
-    return OneNumber(w, t, lowest, highest, prove, scale.spacing, scale.middle)
+    return OneNumber(w, t, lowest, highest, prove, scale.spacing, scale.middle, step)
 
 
 def _statement(bound: OutputBound, target: TruncatedLinear, scale: Lattice, c: float, theirs: Term) -> Statement:

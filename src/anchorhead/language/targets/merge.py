@@ -19,11 +19,12 @@ BITS = 120
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Neurons phi(affine x), and which of the target's layer they are: all that some input moves."""
+    """Neurons phi(affine x), and which of which layer of the target they are: all that some input moves."""
 
     affine: Affine
     hidden: Hidden
     numbers: Int[np.ndarray, " neurons"]
+    place: int
 
 
 def merged(target: Mlp) -> tuple[list[Merged], Affine]:
@@ -35,27 +36,27 @@ def merged(target: Mlp) -> tuple[list[Merged], Affine]:
     waiting: list[Affine] = []
     found: list[Merged] = []
     constants: tuple[np.ndarray, np.ndarray] | None = None
-    for layer in (*target.hidden, None):
+    for place, layer in enumerate((*target.hidden, None)):
         affine = target.readout if layer is None else layer.affine
         waiting.append(affine if constants is None else _with_constants(affine, *constants))
         constants = None
         if layer is not None and not layer.linear:
             whole, waiting = _product(waiting), []
             constants = _constants(layer, whole)
-            found.append(_restricted(whole, layer, _kept(constants[1])))
+            found.append(_restricted(whole, layer, _kept(constants[1]), place))
     return found, _product(waiting)
 
 
-def _restricted(affine: Affine, layer: Hidden, own: Int[np.ndarray, " some"]) -> Merged:
+def _restricted(affine: Affine, layer: Hidden, own: Int[np.ndarray, " some"], place: int) -> Merged:
     """Some of a layer's neurons, with the activations that these have."""
     if len(own) == layer.neurons:
-        return Merged(affine, layer, own)
+        return Merged(affine, layer, own, place)
     used, which = np.unique(layer.which[own], return_inverse=True)
     maps = [
         Affine(one.weight[own], one.bias[own], *(error[own] for error in one.errors)) for one in (affine, layer.affine)
     ]
     activations = tuple(layer.activations[k] for k in used)
-    return Merged(maps[0], Hidden(maps[1], activations, which.reshape(-1), layer.kept), own)
+    return Merged(maps[0], Hidden(maps[1], activations, which.reshape(-1), layer.kept), own, place)
 
 
 def _constants(layer: Hidden, affine: Affine) -> tuple[Float[np.ndarray, " neurons"], Float[np.ndarray, " neurons"]]:

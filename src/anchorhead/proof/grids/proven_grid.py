@@ -71,6 +71,7 @@ class GridClaim:
     tokens   for each function the token that reads it
     depends  (functions, axes) on which variables each depends, as far as is known
     ranges   between what the exact functions lie
+    step     which step of the program applies the functions, each a feature
     """
 
     grid: ProvenGrid
@@ -78,6 +79,7 @@ class GridClaim:
     tokens: tuple[int, ...]
     depends: Bool[np.ndarray, "functions axes"]
     ranges: Sources
+    step: int | None = None
 
     @classmethod
     def of(
@@ -87,6 +89,7 @@ class GridClaim:
         tokens: Sequence[int],
         variables: Sequence[str] = (),
         expressions: Sequence[Expression] = (),
+        step: int | None = None,
     ) -> GridClaim:
         """The claim for functions that are known as expressions in the variables of the axes, or not at all.
 
@@ -105,7 +108,7 @@ class GridClaim:
                 ball = expression.ball(box)
                 if ball.is_finite():
                     low[n], high[n] = max(low[n], -upper(-ball)), min(high[n], upper(ball))
-        return cls(grid, tuple(places), tuple(tokens), depends, Sources(low, high))
+        return cls(grid, tuple(places), tuple(tokens), depends, Sources(low, high), step)
 
     def after(self, sources: Sources) -> Sources:
         """All quantities that there were, and the functions."""

@@ -29,6 +29,7 @@ class Layer:
     shapes  for each function the head that is to compute it; none: not chosen yet
     room    by how much the errors of a network may be expected to move each pre-activation: shapes leave room for it
     passing how many of the last sources pass by, and come after the neurons in what is made
+    names   which entry of the program each is, by step, token and feature, where that is known
     """
 
     affine: Affine
@@ -37,6 +38,7 @@ class Layer:
     shapes: tuple[ActivationHead, ...] = ()
     room: Float[np.ndarray, " neurons"] | float = 0.0
     passing: int = 0
+    names: Int[np.ndarray, "neurons 3"] | None = None
     _known: dict[Sources, tuple[np.ndarray, np.ndarray, Sources]] = field(default_factory=dict, init=False, repr=False)
 
     @property

@@ -40,6 +40,7 @@ class ScalarHead:
     values           what each anchor writes to the outputs
     *_error          how far the dtype's slopes, offsets and values (which it computes) may be from these
     copies           how many tokens carry each anchor
+    scale            by which the number that is asked with is v - origin
     """
 
     slopes: Float[np.ndarray, " p"]
@@ -50,6 +51,7 @@ class ScalarHead:
     offset_error: Float[np.ndarray, " p"]
     value_error: Float[np.ndarray, " p"]
     copies: int = 1
+    scale: float = 1.0
 
     @classmethod
     def of(cls, part: Part, origin: float = 0.0) -> ScalarHead:
@@ -250,6 +252,7 @@ def _head(keys: Keys, scale: float, origin: float, output: Float[np.ndarray, "ou
         slope_error=(abs(scale) * keys.slope_error)[order],
         offset_error=keys.offset_error[order],
         value_error=error.max(axis=1)[order],
+        scale=scale,
     )
 
 

@@ -4,7 +4,7 @@ What is given is f from (n, inputs) to (n, outputs), or from (n, tokens, feature
 arrays; of one number from (n,). That it is the one that the network was made from, a digest of its values tells, at 64
 points of numpy's default generator, seed 0, uniform in the program's box; for one number at 33 points that crowd
 towards its ends. Its outputs are quantities of the program that lie within what the constant allows of the value at the
-middle of the box; heads, on one number or over a grid, are compared with sums of them (`cells`).
+middle of the box; heads, on one number or over a grid, are compared with them (`cells`).
 
 Assumed: the constant, which values may contradict but never prove, and that values are right to 2 units in the last
 place of float64.
@@ -22,7 +22,6 @@ import numpy as np
 from anchorhead.verify.certificate import Certificate, require_only
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored
-from anchorhead.verify.forms import Forms
 from anchorhead.verify.grids.functions import UP, VALUE_ERROR, Lipschitz, Values
 from anchorhead.verify.programs.program import Apply, Input, Opaque, Program
 
@@ -59,14 +58,12 @@ class Given:
         away = self.lipschitz.along(reach)[0].sum() * UP + 4 * VALUE_ERROR * np.abs(values)
         return values - away, values + away
 
-    def summed(self, which: list[int], form: Forms, beta: float) -> Values:
-        """Of places (n, inputs) the sum of outputs that a form (1, 1) is, and beta: float64 adds once or more."""
-        factors = form.coefficients[0, 0]
+    def plus(self, output: int, beta: float) -> Values:
+        """Of places (n, inputs) an output, and beta: float64 adds once."""
 
         def values(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            terms = self(x)[:, which] * factors
-            sizes = np.abs(terms).sum(axis=1)
-            return terms.sum(axis=1) + beta, VALUE_ERROR * sizes + len(which) * 2.0**-51 * (sizes + abs(beta))
+            found = self(x)[:, output]
+            return found + beta, VALUE_ERROR * np.abs(found) + 2.0**-51 * (np.abs(found) + abs(beta))
 
         return values
 

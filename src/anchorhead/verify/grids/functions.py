@@ -115,10 +115,9 @@ class Lipschitz:
         length = np.sqrt((step**2).sum(axis=-1, keepdims=True))
         return self.constants[0] * np.abs(step) * (np.abs(step) / np.maximum(length, 1e-300)) * UP
 
-    def of_sum(self, ids: Sequence[int], factor: float) -> Lipschitz:
-        """That of a sum of outputs whose factors add up to so much in size, of inputs in another order."""
-        constants = self.constants if self.euclidean else [self.constants[q] for q in ids]
-        return Lipschitz(tuple(factor * one * UP for one in constants), self.euclidean)
+    def ordered(self, ids: Sequence[int]) -> Lipschitz:
+        """That of the function of its inputs in another order."""
+        return self if self.euclidean else Lipschitz(tuple(self.constants[q] for q in ids), False)
 
     def __str__(self) -> str:
         if self.euclidean:

@@ -3,8 +3,7 @@
 The key of a register splits into one block an axis, block j depending on its index along axis j alone. An axis whose
 query is constant and of which a single point is heard is a gate: it picks that point, and the others are silent. Along
 every other axis the query is an input less an origin, rounded once, or 0 where an input is hidden. Then the head is
-that of `head`, and it is compared with a sum of the program's functions of these inputs, found by looking at some
-points.
+that of `head`, and it is compared with the function of these inputs that it is said to compute, less a constant.
 
 How far a grid may be off is not known before all else is: it is an allowance, for which the lemma is proven at the end.
 """
@@ -15,26 +14,23 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
 from math import prod
 
 import numpy as np
-from flint import arb
 
-from anchorhead.verify.balls import precision
 from anchorhead.verify.claims import Explained, Unit
+from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cells import cover
 from anchorhead.verify.grids.functions import known_of
 from anchorhead.verify.grids.head import Box, Grid, Unsettled
-from anchorhead.verify.grids.rounding import log_weights
 from anchorhead.verify.grids.smooth import verify_grid
-from anchorhead.verify.programs.exact import Atom, Exact, is_plain_quantity
+from anchorhead.verify.named import Named
+from anchorhead.verify.programs.exact import Entry, Exact, is_plain_quantity
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
 
-SAMPLES = 48
 GATE = 4000.0
 STEEP, FEW = 24.0, 2
 """How far logits may differ over half a box before so many boxes of cells are looked at first."""
@@ -126,47 +122,27 @@ def _largest(one: Reading) -> float:
 
 @dataclass(eq=False)
 class Grids:
-    """The grids of a walk, with what each is allowed; `hints`: errors in proportion to which that is shared out."""
+    """The grids of a walk. Each is allowed `scale` times what it is said to be off by."""
 
     exact: Exact
     model: Arithmetic
-    hints: Sequence[float]
     scale: float = 0.0
     waiting: list[Callable[[], object]] = field(default_factory=list)
-    _met: list[GridReading] = field(default_factory=list)
 
-    def explain(
-        self, reading: GridReading, values: np.ndarray, betas: Sequence[float]
-    ) -> tuple[Forms, float, str] | None:
-        """What is read of values, (points,), as a form (1, 1), a bound on it, and in words; betas: constants that may
-        be missing from a function."""
-        quantities, inputs = self.exact.quantities, self.exact.inputs.tolist()
+    def explain(self, reading: GridReading, values: np.ndarray, named: Named) -> tuple[Forms, float, str]:
+        """What is read of values, (points,), as a form (1, 1), a bound on it, and in words."""
+        entry = self.exact.entry(*named.entry)
+        plain = all(is_plain_quantity(z) and z.ids[0] in self.exact.inputs for z in entry.arguments.values())
+        require(plain and named.alpha == 1, f"a grid that is said to compute {entry.where}, of something but inputs")
         if self.exact.given is not None:
-            if not set(reading.ids) <= set(inputs):  # a function that is given has no input to hide
-                return None
+            inputs = self.exact.inputs.tolist()
+            require(set(reading.ids) <= set(inputs), "a function that is given has no input to hide")
             reading = _of_all(reading, inputs)
-        grid = Grid(reading.axes, reading.origins, values[reading.places])
-        low, high = (end[list(reading.ids)] for end in (quantities.low, quantities.high))
-        x = low + (high - low) * np.random.default_rng(0).random((SAMPLES, len(low)))
-        x = np.concatenate([x, np.array(list(product(*zip(low, high, strict=True))))])
-        read = _read(grid, x)
-        best: tuple[float, Forms, float] | None = None
-        for form in _sums(self.exact, set(reading.ids)):
-            y = self._values(form, reading.ids, x)
-            if y is None:
-                continue
-            middle = float((read - y).min() / 2 + (read - y).max() / 2)
-            for beta, handicap in [*((b, 1.0) for b in betas), (middle, 3.0)]:
-                error = handicap * max(float(np.abs(read - y - beta).max()), 1e-15)
-                if best is None or error < best[0]:
-                    best = error, form, beta
-        if best is None:
-            return None
-        allowed = self.scale * self.hints[self._number(reading) % len(self.hints)]
-        _, form, beta = best
-        self.waiting.append(partial(self._prove, grid, form, beta, reading.ids, allowed))
-        constant = Forms.constants(np.array([[beta]]))
-        found = summed([form, constant], quantities)
+        asked = {int(z.ids[0]) for z in entry.arguments.values()}
+        require(asked <= set(reading.ids), f"{entry.where} depends on an input that is hidden from its grid")
+        grid, allowed = Grid(reading.axes, reading.origins, values[reading.places]), self.scale * abs(named.error)
+        self.waiting.append(partial(self._prove, grid, entry, named.beta, reading.ids, allowed))
+        found = summed([entry.form, Forms.constants(np.array([[named.beta]]))], self.exact.quantities)
         found = Forms(found.ids, *found.arrays[:2], found.approximation + allowed, found.rounding)
         names = ", ".join(f"x{q}" for q in reading.ids)
         sides = " x ".join(map(str, grid.values.shape))
@@ -180,39 +156,13 @@ class Grids:
             part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or part.lean or part.own is not None
         )
         origin = _origin(t, unit.reading.ends, part.terms, self.exact, self.model)
-        if more or wrong or origin is None:
+        if more or wrong or origin is None or unit.claimed is None:
             return None
         reading = GridReading(
             (int(t.ids[0]),), ((part.slopes, part.offsets),), np.array([origin]), np.arange(len(part.slopes))
         )
-        betas = [0.0, *(beta for pairs in unit.hints.values() for alpha, beta in pairs if alpha == 1)]
-        found = self.explain(reading, part.values, betas)
-        if found is None:
-            return None
-        form, size, words = found
-        return Explained(form, size, size, len(part.slopes), words, float(form.approximation[0, 0]))
-
-    def _number(self, reading: GridReading) -> int:
-        """How many other grids were met before: several outputs, and tokens that do not see an input, may read one."""
-        for number, one in enumerate(self._met):
-            pairs = zip(one.ids, reading.ids, strict=False)
-            inputs = all(a == b or not {a, b} <= set(self.exact.inputs.tolist()) for a, b in pairs)
-            if inputs and [list(map(bytes, axis)) for axis in one.axes] == [
-                list(map(bytes, axis)) for axis in reading.axes
-            ]:
-                return number
-        self._met.append(reading)
-        return len(self._met) - 1
-
-    def _values(self, form: Forms, ids: tuple[int, ...], x: np.ndarray) -> np.ndarray | None:
-        """A sum of functions at places, in float64, to choose by."""
-        if self.exact.given is not None:
-            return self.exact.given.summed(_outputs(self.exact, form), form, 0.0)(x[:, np.argsort(ids)])[0]
-        expression = _expression(self.exact, form, 0.0)
-        with precision(64):
-            rows = [{f"x{q}": arb(float(value)) for q, value in zip(ids, row, strict=True)} for row in x]
-            found = np.array([float(expression.point(row).mid()) for row in rows])
-        return found if np.isfinite(found).all() else None
+        form, size, words = self.explain(reading, part.values, unit.claimed.of)
+        return Explained(form, size, size, words, float(form.approximation[0, 0]))
 
     def verify(self, tell: Callable[[int, int, str], object]) -> None:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
@@ -220,17 +170,15 @@ class Grids:
             tell(number, len(self.waiting), f"grid {number + 1}")
             one()
 
-    def _prove(self, grid: Grid, form: Forms, beta: float, ids: tuple[int, ...], allowed: float) -> None:
-        """That the grid is off a sum of functions of the inputs `ids`, and beta, by no more than is allowed."""
+    def _prove(self, grid: Grid, entry: Entry, beta: float, ids: tuple[int, ...], allowed: float) -> None:
+        """That the grid is off a function of the inputs `ids`, and beta, by no more than is allowed."""
         given, quantities = self.exact.given, self.exact.quantities
         box = [(float(quantities.low[q]), float(quantities.high[q])) for q in ids]
-        if given is None:
-            function, names = _expression(self.exact, form, beta), [f"x{q}" for q in ids]
-            prove(grid, function, names, box, self.model, allowed)
-            return
-        back, sums = np.argsort(ids), given.summed(_outputs(self.exact, form), form, beta)
-        lipschitz = given.lipschitz.of_sum(ids, float(np.abs(form.coefficients).sum()))
-        cover(grid, lipschitz.known(lambda x: sums(x[:, back])), box, self.model, allowed)
+        if isinstance(entry.function, Expression):
+            prove(grid, _expression(entry, beta), [f"x{q}" for q in ids], box, self.model, allowed)
+        elif given is not None:
+            back, values = np.argsort(ids), given.plus(entry.function.output, beta)
+            cover(grid, given.lipschitz.ordered(ids).known(lambda x: values(x[:, back])), box, self.model, allowed)
 
 
 def prove(
@@ -255,68 +203,10 @@ def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:
     return GridReading((*reading.ids, *more), (*reading.axes, *flat), origins, places)
 
 
-def _outputs(exact: Exact, form: Forms) -> list[int]:
-    """Which outputs of the function that is given a form is a sum of."""
-    return [exact.atoms[q].function.output for q in form.ids.tolist()]  # type: ignore[union-attr]
-
-
-def _read(grid: Grid, x: np.ndarray) -> np.ndarray:
-    """The head at points, in float64, to choose by."""
-    result = np.broadcast_to(grid.values, (len(x), *grid.values.shape))
-    for j, column in enumerate(x.T):
-        result = np.einsum("nk...,nk->n...", result, np.exp(log_weights(grid, j, column)[0]))
-    return result
-
-
-def _sums(exact: Exact, ids: set[int]) -> list[Forms]:
-    """Sums of the program's functions of these inputs: of all of an output, of those of several inputs, of each."""
-    found: list[Forms] = []
-    form, nothing = exact.output, np.zeros((1, 1))
-    for t in range(form.shape[0]):
-        for f in range(form.shape[1]):
-            entry = form.tokens([t]).features([f]).pruned()
-            own = [q for q in entry.ids.tolist() if _inputs(exact, q) <= ids]
-            several = [q for q in own if len(_inputs(exact, q)) > 1]
-            functions = [q for q in own if q in exact.atoms]
-            for some in (own, functions, several, *([q] for q in several)):
-                keep = np.isin(entry.ids, some)
-                if keep.any():
-                    found.append(Forms(entry.ids[keep], entry.coefficients[:, :, keep], nothing, nothing, nothing))
-    unique = {(form.ids.tobytes(), form.coefficients.tobytes()): form for form in found}
-    return list(unique.values())
-
-
-def _inputs(exact: Exact, q: int) -> set[int]:
-    """The inputs on which a quantity depends; -1 stands for what is not the plain value of one."""
-    if q not in exact.atoms:
-        return {q}
-    found: set[int] = set()
-    for z in exact.atoms[q].arguments.values():
-        found |= {int(z.ids[0])} if is_plain_quantity(z) and z.ids[0] in exact.inputs else {-1}
-    return found
-
-
-def _expression(exact: Exact, form: Forms, beta: float) -> Expression:
-    """sum of coefficient times quantity, and beta, as one expression of x<number of the input>."""
-    nodes: list[tuple] = [("number", float(beta), ())]
-    terms = [0]
-    for q, factor in zip(form.ids.tolist(), form.coefficients[0, 0].tolist(), strict=True):
-        if q in exact.atoms:
-            last = _copied(exact.atoms[q], nodes)
-        else:
-            nodes.append(("variable", f"x{q}", ()))
-            last = len(nodes) - 1
-        nodes += [("number", factor, ()), ("mul", None, (last, len(nodes)))]
-        terms.append(len(nodes) - 1)
-    nodes.append(("add", None, tuple(terms)))
-    return Expression.of(tuple(nodes))
-
-
-def _copied(atom: Atom, nodes: list[tuple]) -> int:
-    first = len(nodes)
-    if not isinstance(atom.function, Expression):
-        raise TypeError("a function that is not known")
-    for op, data, places in atom.function.nodes:
-        name = f"x{int(atom.arguments[data].ids[0])}" if op == "variable" else data
-        nodes.append((op, name, tuple(first + place for place in places)))
-    return len(nodes) - 1
+def _expression(entry: Entry, beta: float) -> Expression:
+    """The function of an entry, and beta, as an expression of x<number of the input>."""
+    nodes: list[tuple] = []
+    for op, data, places in entry.function.nodes:  # type: ignore[union-attr]
+        nodes.append((op, f"x{int(entry.arguments[data].ids[0])}" if op == "variable" else data, places))
+    last = len(nodes)
+    return Expression.of((*nodes, ("number", float(beta), ()), ("add", None, (last - 1, last))))

@@ -1,13 +1,13 @@
 """The exact quantities of a program: every entry as an affine form in inputs and in what functions give.
 
-A function of affine quantities becomes a new quantity, an atom, of which its function, its arguments and an interval
-are kept: heads are compared with atoms. Functions that are lines on their interval make no atoms, and constants stay
-so. What a network was built of is the program in the derivation (`read_lowered`): nothing is taken apart here.
+A function of affine quantities becomes a new quantity with an interval. Functions that are lines on their interval make
+none, and constants stay so. Heads are compared with entries of such steps. What a network was built of is the program
+in the derivation (`read_lowered`): nothing is taken apart here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,15 +24,16 @@ from anchorhead.verify.programs.program import Affine, Apply, Input, Opaque, Pro
 
 
 @dataclass(frozen=True, eq=False)
-class Atom:
-    """The quantity `number`: a function of forms (1, 1), one for each argument that it depends on.
+class Entry:
+    """A feature of a token of an Apply: a function of forms (1, 1), one for each argument that it depends on.
 
-    where   the step, token and feature of the program, in words
+    form    what it is, (1, 1): a quantity of its own, a line or a constant
+    where   the step, token and feature, in words
     """
 
-    number: int
     function: Expression | Opaque
     arguments: Mapping[str, Forms]
+    form: Forms
     where: str
 
     @property
@@ -55,7 +56,6 @@ class Exact:
         """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies; given: the
         one function that the program does not hold."""
         self.program, self.quantities, self.excluded, self.given = program, Quantities(), excluded, given
-        self.atoms: dict[int, Atom] = {}
         self._known: dict[tuple, int] = {}
         self.forms: list[Forms | None] = []
         self.inputs = self.quantities.add(low.reshape(-1), high.reshape(-1))
@@ -80,6 +80,22 @@ class Exact:
             kind = type(self.program.steps[place]).__name__
             raise NotVerified(f"step {place} of the program ({kind}) is no affine form of known quantities")
         return found
+
+    def entry(self, place: int, token: int, feature: int) -> Entry:
+        """A feature of a token of a step that applies functions."""
+        step, every = (of[place] if place < len(of) else None for of in (self.program.steps, self.forms))
+        if not isinstance(step, Apply) or every is None or not (token < every.shape[0] and feature < every.shape[1]):
+            raise NotVerified(f"a claim names the entry {(place, token, feature)}, which the program has not")
+        function = step.functions[step.which[feature]]
+        if isinstance(function, Opaque):
+            function = replace(function, output=feature)
+        # a constant is one of whatever is given
+        names = function.arguments if isinstance(function, Opaque) else function.variables or step.arguments[:1]
+        arguments, where = (
+            self._arguments(step, token, feature, names),
+            f"{self.program.name(place)}[{token},{feature}]",
+        )
+        return Entry(function, arguments, every.entry(token, feature), where)
 
     @property
     def output(self) -> Forms:
@@ -110,14 +126,9 @@ class Exact:
         tokens, width = max(one.shape[0] for one in given), len(step.which)
         fits = all(one.shape[0] in (1, tokens) and one.shape[1] in (1, width) for one in given)
         require(fits, f"step {place} of the program does not fit")
-        jobs = []
-        for t in range(tokens):
-            for f in range(width):
-                arguments = {
-                    name: one.tokens([t if one.shape[0] > 1 else 0]).features([f if one.shape[1] > 1 else 0]).pruned()
-                    for name, one in zip(step.arguments, given, strict=True)
-                }
-                jobs.append((step.functions[step.which[f]], arguments, f"{self.program.name(place)}[{t},{f}]"))
+        places = [(t, f) for t in range(tokens) for f in range(width)]
+        applied = [(step.functions[step.which[f]], t, f) for t, f in places]
+        jobs = [(one, self._arguments(step, t, f, one.variables)) for one, t, f in applied]  # type: ignore[union-attr]
         self._prepare(jobs)
         entries = [self._entry(*job) for job in jobs]
         before = any(isinstance(one, Apply) for one in self.program.steps[:place])
@@ -125,10 +136,18 @@ class Exact:
             raise NotVerified("a condition on arguments is modelled for one function of one argument")
         return joined(entries).reshaped(tokens, width)
 
+    def _arguments(self, step: Apply, token: int, feature: int, names: Sequence[str]) -> Mapping[str, Forms]:
+        """Some of the arguments of a feature, forms (1, 1)."""
+        given = {name: self.of(of) for name, of in zip(step.arguments, step.of, strict=True) if name in names}
+        return {
+            name: one.entry(token if one.shape[0] > 1 else 0, feature if one.shape[1] > 1 else 0)
+            for name, one in given.items()
+        }
+
     def _outputs(self, step: Apply, place: int) -> Forms:
         """Feature r is output r of the function that is given; arguments are the inputs, in their order."""
         require(len(step.of) == len(self.inputs), "a callable of other than all inputs")
-        if self.given is None or self.atoms:
+        if self.given is None or any(isinstance(one, Apply) for one in self.program.steps[:place]):
             raise NotVerified("a program that is more than one callable on a box")
         given = [self.of(of) for of in step.of]
         for wanted, one in zip(np.eye(len(given)), given, strict=True):
@@ -136,31 +155,26 @@ class Exact:
             require(not z.constant.any() and not z.error.any() and bool((z.coefficients == wanted).all()),
                     "a callable of something else than the inputs as they are")  # fmt: skip
         numbers = self.quantities.add(*self.given.ends(len(step.which)))
-        arguments = {name: one.pruned() for name, one in zip(step.arguments, given, strict=True)}
-        for r, number in enumerate(numbers.tolist()):
-            function = replace(step.functions[step.which[r]], output=r)  # type: ignore[type-var]
-            self.atoms[number] = Atom(number, function, arguments, f"{self.program.name(place)}[{r}]")
         nothing = np.zeros((1, len(numbers)))
         return Forms(numbers, np.eye(len(numbers))[None], nothing, nothing, nothing)
 
     def _prepare(self, jobs: list) -> None:
         """One look at each function of one argument, on the hull of all its arguments."""
         self._reach: dict[str, tuple[float, float]] = {}
-        for function, arguments, _ in jobs:
+        for function, arguments in jobs:
             if len(function.variables) == 1:
                 low, high = self.ends(arguments[function.variables[0]])
                 before = self._reach.get(function.key, (low, high))
                 self._reach[function.key] = min(low, before[0]), max(high, before[1])
 
-    def _entry(self, function: Expression, arguments: Mapping[str, Forms], where: str) -> Forms:
-        """One entry of an Apply, (1, 1)."""
-        own = {name: arguments[name] for name in function.variables}
+    def _entry(self, function: Expression, own: Mapping[str, Forms]) -> Forms:
+        """One entry of an Apply, (1, 1), of the arguments that it depends on."""
         if all(not len(one.ids) and not one.error.any() for one in own.values()):
             at = {name: arb(float(one.constant[0, 0])) for name, one in own.items()}
             with precision():
                 return _constant(function.ball(at))
         line = self._line(function, own)
-        return self._atom(function, own, where) if line is None else line
+        return self._quantity(function, own) if line is None else line
 
     def _line(self, function: Expression, own: Mapping[str, Forms]) -> Forms | None:
         """A function that is affine between the ends of its one argument, as relu is on one side: that line."""
@@ -181,18 +195,16 @@ class Exact:
         steep = mapped(np.array([[float(slope)]]), None, z, self.quantities, EXACT)
         return summed([steep, constant], self.quantities).pruned()
 
-    def _atom(self, function: Expression, arguments: Mapping[str, Forms], where: str) -> Forms:
+    def _quantity(self, function: Expression, arguments: Mapping[str, Forms]) -> Forms:
         unsure = any(one.error.any() for one in arguments.values())  # what is alike up to errors may differ by these
         key = (
             function.key,
-            len(self.atoms) if unsure else None,
+            len(self._known) if unsure else None,
             *((n, one.ids.tobytes(), *(a.tobytes() for a in one.arrays)) for n, one in arguments.items()),
         )
         if key not in self._known:
             low, high = self._range(function, arguments)
-            number = int(self.quantities.add(np.array([low]), np.array([high]))[0])
-            self._known[key] = number
-            self.atoms[number] = Atom(number, function, dict(arguments), where)
+            self._known[key] = int(self.quantities.add(np.array([low]), np.array([high]))[0])
         zero = np.zeros((1, 1))
         return Forms(np.array([self._known[key]]), np.ones((1, 1, 1)), zero, zero, zero)
 
