@@ -54,15 +54,10 @@ def test_they_err_by_no_more_than_they_say(name: str) -> None:
     rng, width = np.random.default_rng(0), high - low
     near = width * np.geomspace(1e-9, 0.1, 100)
     t = np.concatenate([rng.uniform(low, high, 400), low + near, high - near])
-    worst = 0.0
+    worst, kind = 0.0, np.dtype(dtype).type
+    inside = [float(np.nextafter(kind(end), kind((low + high) / 2))) for end in (low, high)]
     for _ in range(3):
-        t = np.clip(
-            t,
-            *(
-                float(np.nextafter(np.dtype(dtype).type(end), np.dtype(dtype).type((low + high) / 2)))
-                for end in (low, high)
-            ),
-        )
+        t = np.clip(t, inside[0], inside[1])
         off, sizes = errors(found, keys, t, dtype)
         worst = max(worst, float(off.max()))
         assert sizes.max() <= magnitude(found, low, high, dtype)
