@@ -174,17 +174,20 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         known.found = kernel_bound(network, program, exact, certificate)
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
         return where
-    # a single head need not be bounded more closely than is stated, unless what is added to its error then is too much
-    limits = [(1 - 1e-5) * bound, 0.0] if len(network.layers) == 1 else [0.0]
     series = read_series(stored, network.dtype) if model.direct else []
-    for limit in limits:
+
+    def walked(limit: float) -> tuple[np.ndarray, Grids]:
         context = Context(exact, model, pool_of(stored), limit, given.tell, series=series)
         try:
-            error, grids = _shared_out(network, context, bound, grid_errors(stored))
+            return _shared_out(network, context, bound, grid_errors(stored))
         finally:
             known.steps[:] = context.steps
-        if error.max() <= bound:
-            break
+
+    # a single head need not be bounded more closely than is stated, unless what is added to its error then is too much
+    alone = len(network.layers) == 1
+    error, grids = walked((1 - 1e-5) * bound if alone else 0.0)
+    if alone and not error.max() <= bound:
+        error, grids = walked(0.0)
     known.found = _with(float(error.max()), off)
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)
