@@ -43,8 +43,13 @@ QUICK = {
     "two variables": {"loss": TWO, "layout": "transformer", "scores": (-2, 2), "labels": (-1, 1), "dtype": "float32"},
     "two variables, sequence": {"loss": TWO, "layout": "sequence", "scores": (-2, 2), "labels": (-1, 1)},
     "poisson, sequence": {"loss": "poisson", "layout": "sequence", "labels": (-2, 2), "on": (-4, 4), "steps": 6},
+    "poisson, far from 0": {"loss": "poisson", "steps": 1, "rate": 0.5, "features": 3, "examples": 5, "on": (0, 1)},
+    "logistic with momentum, sequence": {
+        "loss": "logistic", "layout": "sequence", "steps": 10, "rate": 0.2, "examples": 5, "on": (-0.5, 0.5),
+        "momentum": 0.5, "intercept": True,
+    },
     "a line of one's own": {"loss": LINE, "layout": "transformer", "scores": (-3, 3), "labels": (-1, 1)},
-}
+}  # fmt: skip
 SLOW = {
     "huber": {"loss": "huber", "dtype": "float32"},
     "absolute": {"loss": "absolute", "decay": 0.1, "intercept": True},

@@ -6,7 +6,7 @@ Slopes are enclosures of difference quotients along x, across kinks too (program
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -156,9 +156,11 @@ class Steepness:
     room: np.ndarray
 
 
-def steepness(link: Link, low: float, high: float) -> Steepness:
+def steepness(link: Link, low: float, high: float, off: Callable[[np.ndarray], np.ndarray]) -> Steepness:
+    """off: how far scores may be from arguments of such sizes, for which there is room, up to 5% of these."""
     cuts = _cuts(low, high)
-    room = 0.004 + 0.01 * np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1]))
+    reach = np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1]))
+    room = np.maximum(0.004 + 0.01 * reach, np.minimum(off(reach), 0.05 * reach))
     found = [
         max(map(abs, slopes(link, float(a - r), float(b + r), link.coarse)))
         for a, b, r in zip(cuts[:-1], cuts[1:], room, strict=True)

@@ -26,9 +26,12 @@ class LinkError:
         self, score: Score | None, heads: Heads, link: Link, at: At, model: Arithmetic, taken: float = 0.0
     ) -> None:
         self.score, self.link, self.at, self.model, self.taken = score, link, at, model, taken
-        self.cells: Steepness = steepness(link, at.low, at.high)
-        reach = np.maximum(np.abs(self.cells.low), np.abs(self.cells.high))
-        wrong, _ = self._wrong(reach, np.full_like(reach, at.terms), at.weight)
+
+        def off(reach: np.ndarray) -> np.ndarray:
+            return self._wrong(reach, np.full_like(reach, at.terms), at.weight)[0]
+
+        self.cells: Steepness = steepness(link, at.low, at.high, off)
+        wrong = off(np.maximum(np.abs(self.cells.low), np.abs(self.cells.high)))
         near = wrong <= self.cells.room
         more = float((wrong * near).max(initial=0.0)) * SLACK
         top = score.most(self.taken) if score is not None else math.inf
