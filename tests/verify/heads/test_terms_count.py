@@ -105,6 +105,7 @@ def test_of_many_keys_those_matter_that_do_on_some_cell() -> None:
     every = part.only(np.zeros(2 * MANY, int))
     even = Softmax(replace(every, slopes=6 * places, offsets=-3 * places**2), MODEL)
     t = np.arange(10.0, 20.0)
+    assert even.windows(t[:0], t[:0]) == []
     for middle, (near, leak) in zip(t, even.windows(t, np.full(10, 0.5)), strict=True):
         assert near[0] == middle
         assert set(near.tolist()) == set(range(int(middle) - 6, int(middle) + 7))

@@ -90,7 +90,7 @@ class Softmax:
         """For cells |t - c| <= h, (cells,): the keys that matter, the heaviest at the middle first, and a bound on the
         weight of the others, as computed: logits that are off by `wrong` may weigh e^wrong more. Of many keys those are
         looked at that matter on the smallest interval around all cells."""
-        if self.count < MANY:
+        if self.count < MANY or not len(c):
             return self._windows(self.part, c, h)
         low, high = float((c - h).min()), float((c + h).max())
         middle, half = np.array([low / 2 + high / 2]), np.array([high / 2 - low / 2]) * SLACK + UNDERFLOW
