@@ -25,7 +25,7 @@ from anchorhead.verify.grids import smooth
 from anchorhead.verify.grids.cells import _on_cells
 from anchorhead.verify.grids.functions import Lipschitz, on_tensor
 from anchorhead.verify.grids.head import Grid, Unsettled
-from anchorhead.verify.grids.polynomial import chebyshev_points, contract, largest, product
+from anchorhead.verify.grids.polynomial import chebyshev_points, contract, cosines, from_values, largest, product
 from anchorhead.verify.grids.rounding import axis_errors, grid_rounding, log_weights, on_cells, reach, upper_weights
 from anchorhead.verify.grids.smooth import _Proof, verify_grid
 from anchorhead.verify.grids.tensor import prove
@@ -98,6 +98,13 @@ def test_what_is_stated_follows(case: Case) -> None:
     assert one.network.certificate is not None
     assert one.verified(one.network.certificate.bound) > 0
     assert float(errors(one, 2_000).max()) <= one.network.certificate.bound
+
+
+def test_coefficients_follow_from_values() -> None:
+    p = np.array([[3.0, -1.0, 0.5], [0.25, 2.0, 0.0], [1.0, -4.0, 0.125], [0.5, 0.0, 8.0]])
+    values = cosines(4).T @ p @ cosines(3)
+    found, error = from_values(values)
+    assert np.abs(found - p).sum() <= error + 1e-14
 
 
 @pytest.mark.slow

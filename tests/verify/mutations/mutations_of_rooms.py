@@ -36,7 +36,7 @@ ROOMS = (
     Mutation("grids/polynomial.py", "floats", "radius + 2 * OWN_UNIT * np.abs(middle)", "radius",
              "grid: products with balls are off by what is said (0.0)"),
     Mutation("grids/polynomial.py", "from_values", "2.0, 1.0) / n", "2.0, 2.0) / n",
-             "grid: what is stated follows (('sin(3*x)*cos(2*y) + exp(x*y)', 'xy', (-1, 1), 0.001, 'float32'))"),
+             "grid: coefficients follow from values"),
     Mutation("grids/polynomial.py", "largest", "met + near @ bends", "met + 0 * near @ bends",
              "grid: the bound on a polynomial is near its largest value"),
     Mutation("grids/polynomial.py", "largest", "** 2 / 8 * SLACK", "** 2 / 32 * SLACK",
