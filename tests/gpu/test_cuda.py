@@ -31,3 +31,16 @@ def test_a_head_on_the_gpu_is_within_its_bound(dtype):
     s = s.to(getattr(torch, dtype))
     error = head(s.cuda()).cpu().double() - torch.relu(s.double())
     assert float(error.abs().max()) <= head.certificate.bound
+
+
+@pytest.mark.parametrize("activation", [torch.nn.ReLU, torch.nn.GELU, torch.nn.Tanh])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_converted_network_on_the_gpu_is_within_its_bound_directly(activation, dtype):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(10, 256), activation(), torch.nn.Linear(256, 1)).double()
+    network = ah.convert(model, on=(-1, 1), within=1e-2 if dtype == "float32" else 1e-6, dtype=dtype)
+    assert "direct" in network.certificate.evaluations
+    x = torch.rand(20_000, 10, dtype=torch.float64).mul(2).sub(1).to(getattr(torch, dtype))
+    with torch.no_grad():
+        error = network(x.cuda()).cpu().double() - model(x.double())
+    assert float(error.abs().max()) <= network.certificate.bound
