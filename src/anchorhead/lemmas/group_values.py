@@ -81,7 +81,7 @@ class Taken:
         return Forms(mixed.coefficients, mixed.constant + others.constant, approximation, rounding[None])
 
 
-def taken(
+def read_taken(
     neurons: Layer,
     values: Float[np.ndarray, "outputs neurons parts size"],
     place: Int[np.ndarray, "neurons parts anchors"],

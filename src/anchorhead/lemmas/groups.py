@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.lemmas import copy, own_logits, scalar_head
-from anchorhead.lemmas.group_values import taken, weight_sums
+from anchorhead.lemmas.group_values import read_taken, weight_sums
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.lemmas.record import Notes, neurons
 from anchorhead.network import Linear, Softmax
@@ -130,7 +130,7 @@ class _Groups:
         values = self.values[:, : self._asks].reshape(outputs, claim.neurons, claim.parts, size)
         outside = np.repeat(~reads.inside, claim.parts)
         others = self.means(readings, np.append(outside, np.ones(len(self.bias) - self._asks, bool)))
-        return taken(claim, values, place, sums, reads.inside).outputs(reads, exact, others, self.known.arithmetic)
+        return read_taken(claim, values, place, sums, reads.inside).outputs(reads, exact, others, self.known.arithmetic)
 
     def means(self, readings: Readings | None, which: np.ndarray | None = None) -> Others:
         """What groups add that no neuron explains: copies of a value, or means."""

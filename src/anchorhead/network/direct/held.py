@@ -119,7 +119,7 @@ def image(
     return Image(Held(place, np.where(picked, factor, constants)), weight, bias, source)
 
 
-def asked(
+def read_group_logits(
     layer: Linear, source: Held, size: int
 ) -> tuple[Int[np.ndarray, " groups"], Float[np.ndarray, "groups size"], Float[np.ndarray, "groups size"]]:
     """For a map whose outputs, in groups, are multiples of one feature of a token each, plus constants: that feature,

@@ -28,8 +28,8 @@ from anchorhead.network.direct.held import (
     Held,
     Image,
     Refused,
-    asked,
     image,
+    read_group_logits,
 )
 from anchorhead.network.direct.keys import SILENT, Keys
 from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined, require_normal
@@ -128,7 +128,7 @@ class _Lowering:
         if tuple(after) != ("input",) or set(softmax.groups) != {size} or before.across != behind.across:
             raise Refused("groups of a softmax that differ, or tokens of several kinds")
         source = self.tokens["input"] if not before.across else self._joined(KINDS).flat()
-        asks, slopes, offsets = asked(before, source, size)
+        asks, slopes, offsets = read_group_logits(before, source, size)
         place, factor = source.place[0, asks], source.factor[0, asks]
         weight, bias, shape = _behind(behind, source.tokens)
         if weight.size > MOST:
