@@ -187,7 +187,7 @@ def mapped(
     stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added. So it does where
     no quantity is in two features, up to powers of two: then coefficients are entries of W. Of other rows it loses at
     most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), n products not being 0, as long as no
-    coefficient underflows.
+    coefficient underflows; half of that in arithmetic that rounds nothing, where no evaluation sums in float64, too.
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
@@ -202,7 +202,7 @@ def mapped(
     require(bool(np.isfinite(size).all()), "a feature without a bound")
     products, exact = size @ absolute.T, size @ np.where(power_of_two(weight), absolute, 0.0).T
     several = np.ones(x.shape[1]) if terms is None else terms
-    count, own = (present * several) @ touched.T, own_error(present @ touched.T)
+    count, own = (present * several) @ touched.T, own_error(present @ touched.T) / (1 if model.unit else 2)
     rounds = present & ~(x.fixed & (x.error == 0) & power_of_two(x.constant))
     lossless = (count <= 1) & (rounds.astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T == 0)
     magnitude = x.exact_size(quantities) @ absolute.T
