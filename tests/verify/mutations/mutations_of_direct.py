@@ -78,6 +78,8 @@ DIRECT = (
              "direct_lemmas: series that may overflow are refused ((5, 1e-30))"),
     Mutation("series.py", "that_may_run", "one.keys <= own", "one.keys < own",
              "direct_lemmas: equal heads are counted on all of their intervals"),
+    Mutation("series.py", "that_may_run", "np.abs(offsets - g) <= off", "offsets == g",
+             "direct_lemmas: heads that may have the keys of a series are refused"),
     Mutation("series.py", "_read", "float(np.dtype(dtype).type(one)) == one", "True",
              "direct_lemmas: ends of series are numbers of the dtype"),
     Mutation("direct.py", "Directly.weighed", "-base if base[0] > base[-1] else base", "base",
