@@ -39,13 +39,6 @@ class Quantities:
         require(bool((self.low <= self.high).all() and np.isfinite(self.high - self.low).all()), "an empty interval")
         return np.arange(first, len(self.low))
 
-    def middle(self, ids: np.ndarray) -> np.ndarray:
-        return self.low[ids] / 2 + self.high[ids] / 2
-
-    def radius(self, ids: np.ndarray) -> np.ndarray:
-        middle = self.middle(ids)
-        return np.maximum(self.high[ids] - middle, middle - self.low[ids]) * SLACK
-
     def size(self, ids: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(self.low[ids]), np.abs(self.high[ids]))
 
@@ -97,13 +90,19 @@ class Forms:
         return np.abs(self.coefficients) @ quantities.size(self.ids) + np.abs(self.constant)
 
     def ends(self, quantities: Quantities, errors: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Between what each feature stays, as computed; without errors: the form alone."""
-        middle = self.coefficients @ quantities.middle(self.ids) + self.constant
-        reach = np.abs(self.coefficients) @ quantities.radius(self.ids) * SLACK
-        slack = np.where(self.fixed, 0.0, own_error(len(self.ids)) * self.exact_size(quantities))
-        reach = reach + slack + (self.error if errors else 0.0)
-        return np.where(reach > 0, np.nextafter(middle - reach, -np.inf), middle), np.where(
-            reach > 0, np.nextafter(middle + reach, np.inf), middle
+        """Between what each feature stays, as computed; without errors: the form alone. In float64, a sum of m products
+        loses m - 1 units of the sum of their absolute values, and one more where products are rounded."""
+        up, down = np.maximum(self.coefficients, 0.0), np.minimum(self.coefficients, 0.0)
+        least, most = quantities.low[self.ids], quantities.high[self.ids]
+        low, high = up @ least + down @ most + self.constant, up @ most + down @ least + self.constant
+        filled = self.coefficients != 0
+        sums = np.maximum(filled.sum(axis=2) + (self.constant != 0) - 1, 0)
+        rounded = sums + (filled & ~power_of_two(self.coefficients)).any(axis=2)
+        lost = OWN_UNIT * rounded * (self.exact_size(quantities) * (1 + 1e-9) + 2.0**-1000)
+        reach = lost + (self.error if errors else 0.0)
+        wide = filled.any(axis=2) | (reach > 0)
+        return tuple(
+            np.where(wide, np.nextafter(end + by * reach, by * np.inf), end) for end, by in ((low, -1), (high, 1))
         )
 
     def size(self, quantities: Quantities) -> np.ndarray:

@@ -56,7 +56,7 @@ DIRECT = (
              "direct_lemmas: heads of a network are as far off as their series"),
     Mutation("attention.py", "_directly", "require(bool(exactly)", "require(True",
              "direct_lemmas: heads of a network are as far off as their series"),
-    Mutation("readings.py", "lowered", "bool(dq.any())", "False",
+    Mutation("readings.py", "lowered", "cancels=len(rounded) > 0", "cancels=False",
              "readings: a number that no input moves is told from a stored one"),
     Mutation("verifier.py", "_verify_network", 'direct="direct" in certificate.evaluations', "direct=False",
              "direct_lemmas: a bound that holds for plain alone is refused"),
