@@ -101,8 +101,8 @@ class Forms:
         lost = OWN_UNIT * rounded * (self.exact_size(quantities) * (1 + 1e-9) + 2.0**-1000)
         reach = lost + (self.error if errors else 0.0)
         wide = filled.any(axis=2) | (reach > 0)
-        return tuple(
-            np.where(wide, np.nextafter(end + by * reach, by * np.inf), end) for end, by in ((low, -1), (high, 1))
+        return np.where(wide, np.nextafter(low - reach, -np.inf), low), np.where(
+            wide, np.nextafter(high + reach, np.inf), high
         )
 
     def size(self, quantities: Quantities) -> np.ndarray:

@@ -88,7 +88,7 @@ LEMMAS = (
              "terms_count: slopes of a softmax are enclosed"),
     Mutation("scalar/softmax.py", "Softmax.pieces", "np.log(total) + tilt * half", "np.log(total)",
              "terms_count: weights on a piece are no larger than is said"),
-    Mutation("scalar/softmax.py", "Softmax._one_apart", "(apart + error) * SLACK", "error",
+    Mutation("scalar/softmax.py", "Softmax._one_apart", "apart + error", "error",
              "terms_count: where one logit may be anything what is read lies between (0.0, 9.0)"),
     Mutation("scalar/softmax.py", "Softmax._one_apart", "np.array(widths)[:, None]", "0.0",
              "terms_count: where one logit may be anything what is read lies between (0.5, 1000000.0)"),

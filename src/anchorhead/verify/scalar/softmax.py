@@ -307,8 +307,8 @@ class Softmax:
         first = rest.part.values[..., 0] - alone.values[..., 0]
         apart = np.maximum(*(np.abs(first - end[..., 0]) for end in rest.away))
         apart = apart + 1e-14 * (rest.held.max(axis=-1) + size[..., 0])
-        error, mass = (sum(pair) for pair in zip(self._read_error(rest, on.count), one, strict=True))
-        return (apart + error) * SLACK, mass
+        error, mass = self._read_error(rest, on.count)
+        return (apart + error + one[0]) * SLACK, (mass + one[1]) * SLACK
 
     def value_error(self, on: Pieces) -> np.ndarray:
         """How far what keys hold may be off."""
