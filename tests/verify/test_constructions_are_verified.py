@@ -15,6 +15,7 @@ from anchorhead.constructions.request import requested
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.network import Network
 from anchorhead.verify import verify
+from tests.convert.onnx_builder import model, node, saved, weights
 from tests.networks import names, network
 
 from .files import report
@@ -62,9 +63,27 @@ def _neurons(activation: type[torch.nn.Module], *widths: int) -> torch.nn.Module
     return torch.nn.Sequential(*layers[:-1])
 
 
+def _residual(folder: Path) -> Path:
+    """x + V tanh(W x), as an ONNX file: lines and tanh in one layer."""
+    nodes = [node("Gemm", "x w b", "z"), node("Tanh", "z", "a"), node("Gemm", "a v b", "r"), node("Add", "x r", "y")]
+    constants = {"w": weights(2, 2), "b": weights(2), "v": weights(2, 2)}
+    return saved(model(nodes, constants, ["n", 2]), folder)
+
+
+def _still() -> torch.nn.Module:
+    """The first neuron is 0 on (0, 1e-3), so that no input moves the others."""
+    torch.manual_seed(0)
+    first, second, last = torch.nn.Linear(1, 1), torch.nn.Linear(1, 2), torch.nn.Linear(2, 1)
+    for parameter, value in ((first.weight, 1.0), (first.bias, -1.0), (second.bias, 0.3)):
+        torch.nn.init.constant_(parameter, value)
+    return torch.nn.Sequential(first, torch.nn.ReLU6(), second, torch.nn.ReLU6(), last).double()
+
+
 @pytest.mark.parametrize(
-    "what", ["kinks", "affine", "a large bias", "a root", "a root of what is shifted", "lines", "weights of e^-700"]
-)
+    "what",
+    ["kinks", "affine", "a large bias", "a root", "a root of what is shifted", "lines", "weights of e^-700",
+     "linear layers", "a residual", "neurons that no input moves", "a switch of curves that touch"],
+)  # fmt: skip
 def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
     """Some of which were proven, and not verified, once."""
     nets = {
@@ -78,6 +97,12 @@ def test_single_heads_and_maps(what: str, tmp_path: Path) -> None:
         "kinks": lambda: ah.head("abs(x) + relu(x)", on=(-1, 1), within=1e-3).network,
         "a large bias": lambda: ah.head("elu(x, 1)", on=(-3, 3), within=1e-6).network,
         "affine": lambda: ah.convert(torch.nn.Linear(3, 2), (-1, 1), 1e-3),
+        "linear layers": lambda: ah.convert(_neurons(torch.nn.Identity, 4, 2).double(), (-1, 1), 1e-3),
+        "a residual": lambda: ah.convert(_residual(tmp_path), (-1, 1), 1e-1, layout="sequence"),
+        "neurons that no input moves": lambda: ah.convert(
+            _still(), (0, 1e-3), 0.1, dtype="float32", layout="transformer"
+        ),
+        "a switch of curves that touch": lambda: ah.head("min(sin(x), x)", on=(-2, 2), within=1e-2).network,
     }  # fmt: skip
     nets[what]().save(tmp_path / "net.safetensors")
     found = verify(tmp_path / "net.safetensors")

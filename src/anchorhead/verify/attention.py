@@ -137,6 +137,7 @@ def _reads(
                 if not column.fixed.all():
                     reads[i].append(context.anything(weight, column, where))
                     continue
+                require(not (one.cancels and context.model.direct), _CANCELS)
                 direct = _directly(context, one, shown)
                 if column.zero.all() and direct == (0.0, 0.0):
                     continue
@@ -150,8 +151,12 @@ def _reads(
     return [[*mine, *more] or [nothing] for mine, more in zip(reads, found, strict=True)]
 
 
+_CANCELS = "direct: a head on a number that no input moves, though it is rounded"
+
+
 def _constant(context: Context, one: Reading, output: np.ndarray, values: Forms) -> Reads:
-    """What is read of some columns of the values by a softmax whose weights no input moves."""
+    """What is read of some columns of the values by a softmax whose weights no input moves. Where it asks with a number
+    that is rounded, it is off by what that moves as a softmax, and otherwise by so much at most and by `_directly`."""
     own = values.tokens(one.keys)
     form, size = constant_softmax(one.logits, one.far, own, context.quantities, context.model)
     columns = [values.features([c]) for c in range(own.shape[1])]
@@ -162,15 +167,17 @@ def _constant(context: Context, one: Reading, output: np.ndarray, values: Forms)
 
 def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, float]:
     """How far a head on t may be off, of what size, where it is not computed as a softmax; column: all its values."""
-    logits = one.every
+    logits, ends = one.every
     if not context.model.direct:
         return 0.0, 0.0
-    require(not one.cancels, "direct: a head on a number that no input moves, though it is rounded")
+    require(not one.cancels or bool(logits.slopes.any()), _CANCELS)
     if not logits.slopes.any():
         return 0.0, 0.0
-    exactly = column.fixed.all() and not (column.error.any() or logits.wrong.any() or logits.wrong_slope.any())
+    exactly = column.fixed.all() and not (column.error.any() or logits.wrong_slope.any())
     require(bool(exactly), "direct: a head whose keys or values depend on the input, or are rounded")
-    found = context.directly.read(logits.slopes, logits.offsets, column.constant[:, 0], one.ends)
+    offsets = logits.offsets  # as numbers of the dtype they are off by as much as logits where t is 0, or less
+    off = np.where(logits.wrong > 0, 2 * logits.logit_error(np.zeros(1), np.abs(offsets)), 0.0)
+    found = context.directly.read(logits.slopes, offsets, column.constant[:, 0], ends, off)
     return (0.0, 0.0) if found is None else found
 
 

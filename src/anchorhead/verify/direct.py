@@ -4,8 +4,8 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
 
   constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
   keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
-  series      a head on one number t that inputs move, whose keys and values are constants that no rounding has touched,
-              may be computed by a series that the file stores for keys that it has (`series`), not all of slope 0, as
+  series      a head on one number t that inputs move, whose keys and values are constants, may be computed by a series
+              that the file stores for keys that it has and no rounding has touched (`series`), not all of slope 0, as
               fl(fl(scale q) + shift), but for registers that are not put out: of theirs nothing is known but a mean;
   folding     or the sum of its own layer takes q in its place, with weights fl(W scale) and a bias fl(b + W shift),
               where products and sums are those of float64, the bias's of twice its precision: no later sum does, whose
@@ -83,13 +83,19 @@ class Directly:
         self.known: dict[tuple, tuple[float, float, tuple[float, float]]] = {}
 
     def read(
-        self, slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, ends: tuple[float, float]
+        self,
+        slopes: np.ndarray,
+        offsets: np.ndarray,
+        values: np.ndarray,
+        ends: tuple[float, float],
+        off: np.ndarray | None = None,
     ) -> tuple[float, float] | None:
         """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
-        bound on |scale q| + |shift|; None: it is computed as a softmax."""
-        name = slopes.tobytes(), offsets.tobytes(), values.tobytes()
+        bound on |scale q| + |shift|; off: how far offsets may be; None: it is computed as a softmax."""
+        off = np.zeros(len(slopes)) if off is None else off
+        name = tuple(one.tobytes() for one in (slopes, offsets, values, off))
         keys = slopes, offsets, values
-        series = that_may_run(self.series, keys)
+        series = that_may_run(self.series, keys, off)
         if not series:
             return None
         for one in series:

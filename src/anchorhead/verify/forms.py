@@ -39,13 +39,6 @@ class Quantities:
         require(bool((self.low <= self.high).all() and np.isfinite(self.high - self.low).all()), "an empty interval")
         return np.arange(first, len(self.low))
 
-    def middle(self, ids: np.ndarray) -> np.ndarray:
-        return self.low[ids] / 2 + self.high[ids] / 2
-
-    def radius(self, ids: np.ndarray) -> np.ndarray:
-        middle = self.middle(ids)
-        return np.maximum(self.high[ids] - middle, middle - self.low[ids]) * SLACK
-
     def size(self, ids: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(self.low[ids]), np.abs(self.high[ids]))
 
@@ -97,13 +90,19 @@ class Forms:
         return np.abs(self.coefficients) @ quantities.size(self.ids) + np.abs(self.constant)
 
     def ends(self, quantities: Quantities, errors: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Between what each feature stays, as computed; without errors: the form alone."""
-        middle = self.coefficients @ quantities.middle(self.ids) + self.constant
-        reach = np.abs(self.coefficients) @ quantities.radius(self.ids) * SLACK
-        slack = np.where(self.fixed, 0.0, own_error(len(self.ids)) * self.exact_size(quantities))
-        reach = reach + slack + (self.error if errors else 0.0)
-        return np.where(reach > 0, np.nextafter(middle - reach, -np.inf), middle), np.where(
-            reach > 0, np.nextafter(middle + reach, np.inf), middle
+        """Between what each feature stays, as computed; without errors: the form alone. In float64, a sum of m products
+        loses m - 1 units of the sum of their absolute values, and one more where products are rounded."""
+        up, down = np.maximum(self.coefficients, 0.0), np.minimum(self.coefficients, 0.0)
+        least, most = quantities.low[self.ids], quantities.high[self.ids]
+        low, high = up @ least + down @ most + self.constant, up @ most + down @ least + self.constant
+        filled = self.coefficients != 0
+        sums = np.maximum(filled.sum(axis=2) + (self.constant != 0) - 1, 0)
+        rounded = sums + (filled & ~power_of_two(self.coefficients)).any(axis=2)
+        lost = OWN_UNIT * rounded * (self.exact_size(quantities) * (1 + 1e-9) + 2.0**-1000)
+        reach = lost + (self.error if errors else 0.0)
+        wide = filled.any(axis=2) | (reach > 0)
+        return np.where(wide, np.nextafter(low - reach, -np.inf), low), np.where(
+            wide, np.nextafter(high + reach, np.inf), high
         )
 
     def size(self, quantities: Quantities) -> np.ndarray:
@@ -187,7 +186,7 @@ def mapped(
     stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added. So it does where
     no quantity is in two features, up to powers of two: then coefficients are entries of W. Of other rows it loses at
     most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), n products not being 0, as long as no
-    coefficient underflows.
+    coefficient underflows; half of that in arithmetic that rounds nothing, where no evaluation sums in float64, too.
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
@@ -202,7 +201,7 @@ def mapped(
     require(bool(np.isfinite(size).all()), "a feature without a bound")
     products, exact = size @ absolute.T, size @ np.where(power_of_two(weight), absolute, 0.0).T
     several = np.ones(x.shape[1]) if terms is None else terms
-    count, own = (present * several) @ touched.T, own_error(present @ touched.T)
+    count, own = (present * several) @ touched.T, own_error(present @ touched.T) / (1 if model.unit else 2)
     rounds = present & ~(x.fixed & (x.error == 0) & power_of_two(x.constant))
     lossless = (count <= 1) & (rounds.astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T == 0)
     magnitude = x.exact_size(quantities) @ absolute.T

@@ -1,10 +1,11 @@
 """What is known of a function of one variable on an interval: its range, and how fast it changes.
 
 Both by bisection, widest cells first, over Taylor series of length 3 whose constant term is a whole cell: coefficient 1
-then holds f' on the cell, and f'(middle) + f''(cell) (x - middle) does. Cells on which f is not analytic (a kink lies
-inside) are halved until they are narrow, and then bounded by ranges.
+then holds f' on the cell, and f'(middle) + f''(cell) (x - middle) does. On cells on which f is not analytic (a kink
+lies inside) difference quotients take the place of f' (`programs.slopes`). Where these are not known, or much larger
+than elsewhere, cells are halved until they are narrow, and then bounded by ranges.
 
-Lemma. |f(x) - f(y)| <= slope |x - y| + jump. On the way from x to y, cells on which f is analytic add at most slope
+Lemma. |f(x) - f(y)| <= slope |x - y| + jump. On the way from x to y, cells whose slopes are known add at most slope
 times what of them is passed, and each of the others at most the difference of its largest and its smallest value, of
 which jump is the sum.
 """
@@ -21,6 +22,7 @@ from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.programs.numbers import Range
+from anchorhead.verify.programs.slopes import slope_along
 
 NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
@@ -138,7 +140,7 @@ class _Search:
         self.known = [min(self.known[0], above(value)), max(self.known[1], below(value))]
 
     def _on(self, a: arb, b: arb, middle: arb) -> tuple[arb | None, tuple[float, float]]:
-        """f' on a cell, if f is analytic there, and between what f stays: at the ends where it is monotone."""
+        """f' or quotients on a cell, if known, and between what f stays: at the ends where it is monotone."""
         cell, values = a.union(b), self.f.range({self.name: Range(a, b)})
         whole = below(values.low), above(values.high)
         try:
@@ -147,7 +149,7 @@ class _Search:
             around = coefficient(here, 1) + 2 * coefficient(wide, 2) * arb(0, (b - a) / 2)
             slopes = around if around.rad() < slopes.rad() else slopes
         except Undecided:
-            return None, whole
+            slopes = slope_along(self.name, self.f, {self.name: cell})
         if not slopes.is_finite():
             return None, whole
         if slopes >= 0 or slopes <= 0:

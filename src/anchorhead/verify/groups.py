@@ -107,7 +107,7 @@ def _groups(
         if one is not None and isinstance(one.number, int):
             one = replace(one, number=(token, one.number))
         elif one is not None and context.model.direct:
-            constant = not one.every.whole and weight[own].any()
+            constant = not one.logits.whole and weight[own].any()
             require(not constant, "direct: a group whose logits are multiples of a constant")
         found.append((one, part, own))
     return found
@@ -167,8 +167,8 @@ def _as_heads(context: Context, pairs: list) -> list[Weighed | None]:
     """The heads as which groups may be computed, by the evaluation that they are in one sum for."""
     if not context.model.direct or len({values.shape[1] for _, values in pairs}) > 1:
         return [None] * len(pairs)
-    logits = [None if one is None or one.every.whole else (one.every.slopes, one.every.offsets, one.ends)
-              for one, _ in pairs]  # fmt: skip
+    every = [None if one is None or one.logits.whole else one.every for one, _ in pairs]
+    logits = [None if one is None else (one[0].slopes, one[0].offsets, one[1]) for one in every]
     return context.directly.weighed(logits, np.stack([values for _, values in pairs], axis=1))
 
 

@@ -25,8 +25,9 @@ class Reading:
     logits   slopes, offsets and errors; its values are not set
     keys     which of the keys that were given these are: all, or after `heard` those that may weigh anything
     ends     between what t lies, as computed
-    every    the logits of all keys that were given
-    cancels  whether it asks with a number that is rounded, though no input moves it
+    every    the logits of all keys that were given, and between what lies the number that they are in
+    cancels  whether it asks with a number that is rounded, though no input moves it, so that t is 0: where that is one
+             entry of the query, `every` is in it
     number   which number t is: of one name are sums of the same products of the same numbers, each in an order of its
              own, that are off the exact sum by at most `rounded`; None: t is like no other
     """
@@ -35,7 +36,7 @@ class Reading:
     logits: Part
     keys: np.ndarray
     ends: tuple[float, float]
-    every: Part
+    every: tuple[Part, tuple[float, float]]
     cancels: bool = False
     number: int | tuple[int, int] | bytes | None = None
     rounded: float = 0.0
@@ -95,7 +96,27 @@ def lowered(
         return mixed(_dot(query, keys, bias, quantities, model), toward, quantities, model)
     if len(varying) > 1:
         return None
-    rest = np.flatnonzero(used & query.fixed[0])
+    if len(varying):
+        return _in_entry(query, keys, used, int(varying[0]), quantities, model, bias)
+    found = _in_entry(query, keys, used, None, quantities, model, bias)
+    rounded = np.flatnonzero(used & (query.error[0] > 0))
+    if len(rounded) == 1:
+        again = _in_entry(query, keys, used, int(rounded[0]), quantities, model, bias)
+        found = replace(found, every=again.every)
+    return replace(found, cancels=len(rounded) > 0)
+
+
+def _in_entry(
+    query: Forms,
+    keys: Forms,
+    used: np.ndarray,
+    entry: int | None,
+    quantities: Quantities,
+    model: Arithmetic,
+    bias: np.ndarray | None,
+) -> Reading:
+    """Logits in one entry of a query, the others being constants; None: all are."""
+    rest = np.flatnonzero(used & (np.arange(len(used)) != (-1 if entry is None else entry)))
     q, dq = query.constant[0, rest], query.error[0, rest]
     k, dk = keys.constant[:, rest], keys.error[:, rest]
     added = np.zeros(len(k)) if bias is None else bias
@@ -106,12 +127,11 @@ def lowered(
     wrong = (np.abs(q) * dk + np.abs(k) * dq + dq * dk).sum(axis=1) * SLACK
     own = np.where((terms <= 1) & exact.all(axis=1), 0.0, own_error(terms) * sizes)
     offsets = products.sum(axis=1) + added
-    entry, t, slopes, steep = None, Forms.constants(np.zeros((1, 1))), np.zeros(len(k)), np.zeros(len(k))
-    if len(varying):
-        entry = int(varying[0])
+    t, slopes, steep = Forms.constants(np.zeros((1, 1))), np.zeros(len(k)), np.zeros(len(k))
+    if entry is not None:
         t, slopes, steep = query.features([entry]), keys.constant[:, entry], keys.error[:, entry]
     found = reading(t, slopes, offsets, sizes, exact_sizes, terms, wrong + own, steep, quantities, model)
-    return replace(found, cancels=entry is None and bool(dq.any()), number=entry)
+    return replace(found, number=entry)
 
 
 def reading(
@@ -130,7 +150,7 @@ def reading(
     nothing = np.zeros(len(slopes))
     part = Part(slopes, offsets, nothing, sizes, exact_sizes, terms, wrong, wrong_slope, nothing, model, whole)
     low, high = (float(end[0, 0]) for end in t.ends(quantities))
-    return Reading(t.pruned(), part, np.arange(len(slopes)), (low, high), part)
+    return Reading(t.pruned(), part, np.arange(len(slopes)), (low, high), (part, (low, high)))
 
 
 def heard(readings: Sequence[Reading | None]) -> list[Reading | None]:

@@ -162,7 +162,14 @@ def _read(row: dict[str, Any], dtype: str) -> Series:
     return found
 
 
-def that_may_run(series: Sequence[Series], keys: Keys) -> list[Series]:
-    """Those that a head of these keys may be computed by."""
-    own = set(zip(*(one.tolist() for one in keys), strict=True))
-    return [one for one in series if one.keys <= own]
+def that_may_run(series: Sequence[Series], keys: Keys, off: np.ndarray) -> list[Series]:
+    """Those that a head of these keys may be computed by. off: how far their offsets may be; a head that may have all
+    keys of a series, but for what some are off by, is refused."""
+    own = set(zip(*(one[off == 0].tolist() for one in keys), strict=True))
+    found = [one for one in series if one.keys <= own]
+    if off.any():
+        slopes, offsets, values = keys
+        for one in series:
+            near = [((slopes == a) & (values == v) & (np.abs(offsets - g) <= off)).any() for a, g, v in one.keys]
+            require(one in found or not all(near), "direct: a head of whose keys some are rounded")
+    return found

@@ -58,8 +58,8 @@ def test_the_series_that_run_are_those_that_are_counted(name: str, tmp_path: Pat
     """Every head of the library's plan that has a series is one whose error was asked for."""
     counted: list[tuple[Series, set]] = []
 
-    def told(stored: Sequence[Series], keys: Keys) -> list[Series]:
-        found = that_may_run(stored, keys)
+    def told(stored: Sequence[Series], keys: Keys, off: np.ndarray) -> list[Series]:
+        found = that_may_run(stored, keys, off)
         counted.extend((one, set(zip(*(column.tolist() for column in keys), strict=True))) for one in found)
         return found
 

@@ -157,6 +157,20 @@ def test_equal_heads_are_counted_on_all_of_their_intervals() -> None:
     assert some[0] < more[0]
 
 
+def test_heads_that_may_have_the_keys_of_a_series_are_refused() -> None:
+    """Offsets that are off: those of a series by as little as that, or by more; and one of another key."""
+    keys, dtype, low, high = heads_directly.HEADS["a kink, float32"]
+    directly = Directly(replace(MODELS[dtype], direct=True), heads_directly.stored(keys, dtype))
+    slopes, offsets, values = keys
+    off = np.where(np.arange(len(slopes)) == 0, 1e-3, 0.0)
+    with pytest.raises(NotVerified, match="rounded"):
+        directly.read(slopes, offsets + off / 2, values, (low, high), off)
+    assert directly.read(slopes, offsets + 4 * off, values, (low, high), off) is None
+    more = [np.append(column, [1.0]) for column in (slopes, offsets - 50, values)]
+    more[1][:-1] += 50
+    assert directly.read(*more, (low, high), np.append(0 * off, 1e-3)) is not None
+
+
 def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
     """A head of registers, on an interval where one of its keys is heard, and on one where all are; and with a value
     that is not known exactly."""

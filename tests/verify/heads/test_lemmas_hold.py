@@ -57,7 +57,9 @@ def test_balls_and_series_hold_the_values(text: str) -> None:
             assert float(series[1].lower()) - 1e-10 <= slope <= float(series[1].upper()) + 1e-10
 
 
-@pytest.mark.parametrize("text", ["gelu(x)", "sin(5*x)", "abs(x)", "x**3 - x", "clip(x, -0.5, 0.5)", "tanh(4*x)"])
+@pytest.mark.parametrize(
+    "text", ["gelu(x)", "sin(5*x)", "abs(x)", "x**3 - x", "clip(x, -0.5, 0.5)", "tanh(4*x)", "min(sin(x), x)"]
+)
 def test_ranges_and_slopes_hold(text: str) -> None:
     assert behaviour_holds(text, -1.3, 1.1)
 

@@ -50,6 +50,27 @@ def test_softmaxes_of_moved_logits_move_by_no_more(size: float) -> None:
         assert max(one @ np.abs(values) for one in moved) <= float(mass[0])
 
 
+@pytest.mark.parametrize(("half", "by"), [(0.0, 9.0), (0.5, 1e6)])
+def test_where_one_logit_may_be_anything_what_is_read_lies_between(half: float, by: float) -> None:
+    """Two gentle keys that read t, nearly, and a steep one that holds what they read at 1, its logit off by so much."""
+    gentle = np.array([-0.1, 0.1])
+    slopes, values = np.array([*gentle, 1e6]), np.array([-10.0, 10.0, 10 * np.tanh(0.1)])
+    offsets, no = np.array([0.0, 0.0, np.log(2 * np.cosh(0.1)) - 1e6]), np.zeros(3)
+    part = Part(slopes, offsets, values, no, no, no, np.array([0.0, 0.0, by]), no, no, MODEL, whole=True)
+
+    def read(t: np.ndarray, wrong: float) -> np.ndarray:
+        weights = np.exp(gentle * t[:, None])
+        steep = np.exp(np.clip(slopes[2] * t + offsets[2] + wrong, -700, 700))
+        return (weights @ values[:2] + steep * values[2]) / (weights.sum(axis=1) + steep)
+
+    for t in 1 + np.linspace(-1e-5, 1e-5, 21):
+        at, nothing = np.full((1, 1), t), np.zeros((1, 1))
+        found = Softmax(part, MODEL).rounding(at, nothing + half, nothing + 2 * half, [np.arange(3)], np.zeros(1))[0]
+        s = np.linspace(t - half, t + half, 301)
+        worst = max(float(np.abs(read(s, wrong) - read(s, 0.0)).max()) for wrong in (-by, by))
+        assert worst <= float(found[0, 0]) <= 1.1 * half + 1e-4
+
+
 def test_what_is_silent_weighs_nothing() -> None:
     with np.errstate(under="ignore"):
         assert np.exp(np.float64(-rounding.SILENT)) == 0
@@ -86,6 +107,14 @@ def test_scales_and_shifts_of_claims_count(name: str) -> None:
     model = rounding.MODELS[dtype]
     plain, again = (prove([part], one, [ends], model).total for one in (claim, other))
     assert plain == pytest.approx(again, rel=1e-3)
+
+
+def test_kinks_move_by_what_their_quotients_say() -> None:
+    """A head of nothing, against |x|."""
+    part, *_ = adversary.head("tanh, float32")
+    nothing = replace(part, slopes=np.zeros(2), values=np.zeros(2))
+    found = prove([nothing], Claim(adversary.expression("abs(x)"), 1.0, 0.0, 1.0, 0.0), [(-1.0, 1.0)], MODEL).total
+    assert 1.0 <= found <= 1.01
 
 
 def test_keys_that_may_weigh_something_are_kept() -> None:

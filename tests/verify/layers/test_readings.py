@@ -151,3 +151,6 @@ def test_a_number_that_no_input_moves_is_told_from_a_stored_one() -> None:
         assert found is not None
         assert found.constant
         assert found.cancels == cancels
+        part, (low, high) = found.every
+        assert part.slopes.tolist() == ([1.0, -1.0] if cancels else [0.0, 0.0])
+        assert (low, high) == (0.0, 0.0) if not cancels else low < 0.25 < high

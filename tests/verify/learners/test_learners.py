@@ -48,6 +48,10 @@ QUICK = {
         "loss": "logistic", "layout": "sequence", "steps": 10, "rate": 0.2, "examples": 5, "on": (-0.5, 0.5),
         "momentum": 0.5, "intercept": True,
     },
+    "huber, sequence, steep": {
+        "loss": "huber", "layout": "sequence", "dtype": "float32", "steps": 5, "rate": 0.2, "examples": 20,
+        "on": (-3, 3),
+    },
     "a line of one's own": {"loss": LINE, "layout": "transformer", "scores": (-3, 3), "labels": (-1, 1)},
 }  # fmt: skip
 SLOW = {

@@ -18,8 +18,8 @@ from flint import arb, arb_series
 from anchorhead.verify.balls import above, below, coefficient, hull, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.form import by_flag, line_of, phi_of
-from anchorhead.verify.programs.expressions import Expression, Undecided, evaluated
-from anchorhead.verify.programs.slopes import SLOPES
+from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.slopes import slope_along
 
 FINE, COARSE = 1e-7, 3e-3
 """Cells are halved until their slopes are this close, relatively, to one that is met: of all, and of a part."""
@@ -101,7 +101,7 @@ def slopes(
 def _quotients(phi: Expression, a: arb, b: arb, y: arb) -> arb:
     """On a cell: the slope in its middle, give or take what the second derivative allows, or the slope of the ball."""
     cell = a.union(b)
-    plain = _slope(phi, arb_series([cell, 1], prec=2), y)
+    plain = slope_along("x", phi, {"x": cell, "y": y})
     try:
         bend = coefficient(phi.series({"x": arb_series([cell, 1], prec=3), "y": y}), 2) * 2
     except Undecided:
@@ -109,17 +109,9 @@ def _quotients(phi: Expression, a: arb, b: arb, y: arb) -> arb:
     if not bend.is_finite():
         return plain
     middle = ((a + b) / 2).mid()
-    around = _slope(phi, arb_series([middle, 1], prec=2), y) + bend * arb(0, 1) * (b - a) / 2
+    around = slope_along("x", phi, {"x": middle, "y": y}) + bend * arb(0, 1) * (b - a) / 2
     low, high = max(below(around), below(plain)), min(above(around), above(plain))
     return hull(low, high) if low <= high else plain
-
-
-def _slope(phi: Expression, at: arb_series, y: arb) -> arb:
-    try:
-        found = evaluated(phi, {"x": at, "y": y}, SLOPES)
-    except Undecided:
-        return arb.nan()
-    return coefficient(found, 1) if isinstance(found, arb_series) else arb(0)
 
 
 def between(link: Link, low: float, high: float) -> tuple[float, float]:

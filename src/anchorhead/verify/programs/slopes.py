@@ -14,7 +14,7 @@ nothing is known of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flint import arb, arb_series
@@ -26,14 +26,19 @@ from anchorhead.verify.programs.numbers import BALLS, Range, decided
 
 def slopes_of(function: Expression, variables: Sequence[str], box: Sequence[Range]) -> tuple[Range, list[arb]]:
     """The range of the function's values on a box, and balls of its slopes along each axis."""
-    at, along = dict(zip(variables, (side.ball for side in box), strict=True)), []
-    for name in variables:
-        try:
-            found = evaluated(function, {**at, name: arb_series([at[name], 1], prec=2)}, SLOPES)
-            along.append(coefficient(_series(found), 1))
-        except Undecided:
-            along.append(arb.nan())
-    return function.range(dict(zip(variables, box, strict=True))), along
+    at = dict(zip(variables, (side.ball for side in box), strict=True))
+    return function.range(dict(zip(variables, box, strict=True))), [
+        slope_along(name, function, at) for name in variables
+    ]
+
+
+def slope_along(name: str, function: Expression, at: Mapping[str, arb]) -> arb:
+    """The ball of the function's slopes along one axis, for values of such balls; no number where nothing is known."""
+    try:
+        found = evaluated(function, {**at, name: arb_series([at[name], 1], prec=2)}, SLOPES)
+    except Undecided:
+        return arb.nan()
+    return coefficient(_series(found), 1)
 
 
 def _series(a: Any) -> arb_series:

@@ -13,7 +13,8 @@ which is Taylor's theorem. The d_j come from quotients of series of balls at the
 series with the whole cell as their constant term. The polynomial is bounded on equal pieces of the cell, to second
 order around their middles; on each piece the rounding of every part is added (`Softmax.rounding`), and that of their
 sum. Cells are halved until the largest sum is close to what it is at a point, or to what is good enough. Where f is
-not analytic (a kink), cells are halved until they are narrow, and then R and f are enclosed by balls, each on its own.
+not analytic (a kink), cells are halved until they are narrow, and then R and f are enclosed by balls, each on its own,
+or D by what it is at c and by balls of the difference quotients of both.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from flint import arb, arb_series
 from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.slopes import slope_along
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, power_of_two
 from anchorhead.verify.scalar.part import Part
 from anchorhead.verify.scalar.softmax import MANY, ORDER, Softmax
@@ -276,7 +278,7 @@ class _Proof:
             moves = sum(sum(size[1:]) * SLACK + tail for size, tail in zip(sizes, tails, strict=True))
             around = above(abs(coefficient(here, 0) - ball)) + moves + above(abs(slope * h))
             whole = sum((coefficient(one, 0) for one in wide), value + slope * cell)
-            bound = min(above(abs(whole - ball)), around) + leak
+            bound = min(above(abs(whole - ball)), around, self._by_quotients(cell, c, h, wide, here, slope)) + leak
             zeros = np.zeros(ORDER)
             return _Cell(a, b, depth, c, half, zeros, bound, 0.0, near, leaks, speed, rise) if bound < np.inf else None
         difference = here - claimed
@@ -286,6 +288,17 @@ class _Proof:
         rest = lost + remainder + leak
         remainder = remainder / self._scale(below(abs(cell)))
         return _Cell(a, b, depth, c, half, coefficients, rest, float(remainder), near, leaks, speed, rise)
+
+    def _by_quotients(self, cell: arb, c: arb, h: arb, wide: list[arb_series], here: arb_series, slope: arb) -> float:
+        """|R - claim| at c, and as far as difference quotients of both allow it to move from there."""
+        f = self.claim.function
+        if f is None:
+            return np.inf
+        at, there = self.scale * cell + self.shift, self.scale * c + self.shift
+        rise = sum((coefficient(one, 1) for one in wide), slope * h)
+        moves = rise - self.alpha * self.scale * h * slope_along(self.name, f, {self.name: at})
+        found = coefficient(here, 0) - self.alpha * f.ball({self.name: there}) - self.beta
+        return above(abs(found)) + above(abs(moves))
 
     def _expanded(self, cell: arb, c: arb, h: arb, wide: list[arb_series]) -> tuple[arb_series | None, float]:
         """The claim as a polynomial in x, and the remainder of R less the claim; None where f may not be analytic."""

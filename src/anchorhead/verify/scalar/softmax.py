@@ -19,6 +19,7 @@ from flint import arb, arb_mat, arb_series
 from anchorhead.verify.balls import above, exact
 from anchorhead.verify.programs.expressions import Undecided
 from anchorhead.verify.rounding import (
+    LARGE,
     OWN_UNIT,
     SLACK,
     UNDERFLOW,
@@ -269,10 +270,45 @@ class Softmax:
         the weight of keys that are left out, (cells,); slide: by how much r moves where t leans, (cells, 1). What is
         computed for a t that leans is off what r is there by its rounding, and that is off r by what it moves."""
         on, direct = self.pieces(t, half, speed + slide, near), self.part.direct
-        held = on.away, self.value_error(on), on.held, on.result
-        error, mass = softmax_read_error(on.upper, on.lam, *held, on.count, self.model, self.count, self.terms)
+        error, mass = self._read_error(on, on.count)
+        if self.part.own is None and near is not None and (on.lam > LARGE).any():
+            again = self._one_apart(on, t, half, near)
+            error, mass = np.minimum(error, again[0]), np.minimum(mass, again[1])
         error = np.maximum(error, direct[0]) + slide + self.left_out(on, leak)
         return error, np.maximum(on.result + error, direct[1]), np.maximum(mass + error, direct[1])
+
+    def _read_error(self, on: Pieces, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        held = on.away, self.value_error(on), on.held, on.result
+        return softmax_read_error(on.upper, on.lam, *held, count, self.model, self.count, self.terms)
+
+    def _one_apart(
+        self, on: Pieces, t: np.ndarray, half: np.ndarray, near: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `_read_error`, where the weight of one key, that whose logit is off most, may be anything.
+
+        Lemma. Let that key hold V, and M be the mean of the others, r = w V + (1 - w) M. If V and M, computed in sums
+        of as many terms, are off by at most e and f, then r is by at most |V - M| + e + f.
+
+        Proof. What is computed is w~ V~ + (1 - w~) M~ for some w~ between 0 and 1, V~ and M~ having the roundings of
+        their terms, and r lies between V and M: it is no further than |V - M| from either.
+
+        So it is at a kink, where V and M are about the same. M moves by no more than its covariance of slopes and
+        values allows: a quarter of the product of the widths of both, at any weights.
+        """
+        worst = np.take_along_axis(on.index[:, 0], on.lam.max(axis=1).argmax(axis=-1)[:, None], axis=1)
+        others = [keys[keys != one] if len(keys) > 1 else keys for keys, one in zip(near, worst, strict=True)]
+        widths = [np.ptp(self.part.slopes[keys]) * np.ptp(self.part.values[keys]) / 4 for keys in others]
+        moves = np.array(widths)[:, None] * on.half[..., 0] * SLACK
+        rest = self.pieces(t, half, moves, others)
+        alone = self.part.only(worst[:, None])
+        nothing, size = np.zeros_like(alone.values), np.abs(alone.values)
+        held = (nothing, nothing), alone.value_error, size, size[..., 0]
+        one = softmax_read_error(nothing, nothing, *held, on.count, self.model, self.count, self.terms)
+        first = rest.part.values[..., 0] - alone.values[..., 0]
+        apart = np.maximum(*(np.abs(first - end[..., 0]) for end in rest.away))
+        apart = apart + 1e-14 * (rest.held.max(axis=-1) + size[..., 0])
+        error, mass = self._read_error(rest, on.count)
+        return (apart + error + one[0]) * SLACK, (mass + one[1]) * SLACK
 
     def value_error(self, on: Pieces) -> np.ndarray:
         """How far what keys hold may be off."""
