@@ -62,8 +62,10 @@ class Series:
 
     def magnitude(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
         """Bounds on |scale q|, as computed, and |shift|, for t between low and high; refused where something on the way
-        may overflow."""
-        return abs(self.scale) * self._computed(low, high, model)[0] * SLACK, abs(self.shift)
+        may overflow: their sum too, of which a map behind may take little."""
+        found = abs(self.scale) * self._computed(low, high, model)[0] * SLACK, abs(self.shift)
+        require(sum(found) < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
+        return found
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:
         """The lemma's, for a head of these keys."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.certificate import Certificate, read_certificate, require_only
+from anchorhead.verify.certificate import Certificate, Intervals, read_certificate, require_only
 from anchorhead.verify.context import Context, Step
 from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified, require
@@ -164,6 +164,7 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
     else:
         require_only(certificate, "excluded")
         program, off = _as_built(stored, program, network, certificate, known)
+        where += _but_for(certificate.excluded)
     bound = certificate.bound - off
     exact = Exact(program, certificate.low, certificate.high, certificate.excluded, function)
     if isinstance(program.steps[program.outputs[0]], Attend):
@@ -196,6 +197,12 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
     grids.verify(given.tell)
     covered = " and ".join(f"'{one}'" for one in certificate.evaluations)
     return where + f", for the evaluations {covered}" * (len(certificate.evaluations) > 1)
+
+
+def _but_for(excluded: Intervals) -> str:
+    """What a condition leaves out, in words."""
+    first = [f", for inputs that give its functions no argument between {a:g} and {b:g}" for a, b in excluded[:1]]
+    return "".join(first) + f", nor in {len(excluded) - 1} more intervals" * (len(excluded) > 1)
 
 
 def _certificate_of(stored: Stored, network: Network, program: Program, known: _Known) -> Certificate:

@@ -200,10 +200,21 @@ def keys_folded_into_queries() -> Forged:
     return Forged(net, 0.75, np.zeros((1, 1)), constant=0.5, low=2.0**-81, high=2.0**-80)
 
 
+def reads_beyond_the_dtype() -> Forged:
+    """Of what a head reads the output takes 2^-100, and scale q is no number of float32, though scale q + shift is."""
+    near, step, value = 2.0**108, 2.0**-108, float(np.float32(2.0**125.9))
+    read, shift = value * np.tanh(1.0), -float(np.float32(2.0**127.95))
+    net = Network([embed(anchors([(-step, -value), (step, value)])), head(read=2.0**-100, grid=(2,))])
+    stored = series([(-step, 0, -value), (step, 0, value)], scale=(read - shift) / near, shift=shift)
+    return Forged(
+        net, 2.0**44, np.zeros((1, 1)), read * 2.0**-100, low=near, high=near * (1 + 2.0**-13), stored=[stored]
+    )
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
-    skips_with_sums_of_their_own, keys_folded_into_queries,
+    skips_with_sums_of_their_own, keys_folded_into_queries, reads_beyond_the_dtype,
 )  # fmt: skip
 
 

@@ -21,14 +21,21 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _ZEROS, _FOLDED = (
+_CONSTANT, _NOTHING, _ZEROS, _FOLDED, _BEYOND = (
     f"forged_direct: what is accepted holds ({name})"
-    for name in ("series_of_a_constant", "series_of_nothing", "negative_zeros", "keys_folded_into_queries")
+    for name in (
+        "series_of_a_constant",
+        "series_of_nothing",
+        "negative_zeros",
+        "keys_folded_into_queries",
+        "reads_beyond_the_dtype",
+    )
 )
 
 # fmt: off
 DIRECT = (
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
+    Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array", _ZEROS),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),

@@ -53,8 +53,9 @@ class Exact:
         excluded: tuple[tuple[float, float], ...] = (),
         given: Given | None = None,
     ) -> None:
-        """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies; given: the
-        one function that the program does not hold."""
+        """excluded: open intervals in which, by a condition on the inputs, no argument of a function lies: of each
+        token one number, of which the program puts out functions, so that it is plain what the condition speaks of;
+        given: the one function that the program does not hold."""
         self.program, self.quantities, self.excluded, self.given = program, Quantities(), excluded, given
         self._known: dict[tuple, int] = {}
         self.forms: list[Forms | None] = []
@@ -131,9 +132,9 @@ class Exact:
         jobs = [(one, self._arguments(step, t, f, one.variables)) for one, t, f in applied]  # type: ignore[union-attr]
         self._prepare(jobs)
         entries = [self._entry(*job) for job in jobs]
-        before = any(isinstance(one, Apply) for one in self.program.steps[:place])
-        if self.excluded and (before or len(step.of) > 1):
-            raise NotVerified("a condition on arguments is modelled for one function of one argument")
+        alone = len(given) == 1 == given[0].shape[1] and self.program.outputs == (place,)
+        if self.excluded and not alone:
+            raise NotVerified("a condition on arguments is modelled where functions of one number are put out")
         return joined(entries).reshaped(tokens, width)
 
     def _arguments(self, step: Apply, token: int, feature: int, names: Sequence[str]) -> Mapping[str, Forms]:
