@@ -160,13 +160,13 @@ def test_other_claims_are_refused():
         {"bound": 0.0},
         {"on": ah.Box.of((-2, 1))},
         {"on": ah.Box.of(([-1, -1], [1, 2]))},
+        {"conditions": (Excluded(((0.0, 1.0),)),)},
         {"kind": "measured"},
     ):
         with pytest.raises(ah.CertificateError):
             ah.check(network.with_(certificate=dataclasses.replace(certificate, **change)))
-    for less in ({"on": ah.Box.of((-0.5, 0.5))}, {"conditions": (Excluded(((0.0, 1.0),)),)}):
-        smaller = dataclasses.replace(certificate, **less)
-        assert ah.check(network.with_(certificate=smaller)).stated == smaller.bound
+    smaller = dataclasses.replace(certificate, on=ah.Box.of((-0.5, 0.5)))
+    assert ah.check(network.with_(certificate=smaller)).stated == smaller.bound
 
 
 def test_a_skip_with_a_bias_another_output_and_a_missing_layer_are_refused():

@@ -81,6 +81,11 @@ class Forms:
         return ~(self.coefficients != 0).any(axis=2)
 
     @property
+    def alike(self) -> bool:
+        """Whether all features of a token are one form."""
+        return all(bool((array == array[:, :1]).all()) for array in self.arrays)
+
+    @property
     def zero(self) -> np.ndarray:
         """Which features are 0, exactly."""
         return self.fixed & (self.constant == 0) & (self.error == 0)

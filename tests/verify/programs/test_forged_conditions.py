@@ -49,6 +49,11 @@ def of_a_function_that_is_not_put_out(writer: Writer, x: int) -> int:
     return writer.add(Affine((Term(x, np.zeros((1, 2))),), np.zeros((1, 1))), "nothing")
 
 
+def of_a_function_of_which_nothing_is_taken(writer: Writer, x: int) -> int:
+    unused = writer.add(Apply((parse("0*x"),), np.zeros(1, int), (number(writer, x, 0),)), "unused")
+    return writer.add(Affine((Term(unused, np.zeros((1, 1))),), np.zeros((1, 1))), "nothing")
+
+
 def of_several_numbers(writer: Writer, x: int) -> int:
     """One of them is that of another function."""
     both = writer.add(Affine((Term(x, np.eye(2)),), np.zeros((1, 2))), "x0, x1")
@@ -79,7 +84,15 @@ def report(program: Callable[[Writer, int], int]) -> Report:
         return verify(Path(folder) / "network.safetensors")
 
 
-OTHERS = {one.__name__: one for one in (of_another_number, of_a_function_that_is_not_put_out, of_several_numbers)}
+OTHERS = {
+    one.__name__: one
+    for one in (
+        of_another_number,
+        of_a_function_that_is_not_put_out,
+        of_a_function_of_which_nothing_is_taken,
+        of_several_numbers,
+    )
+}
 
 
 @pytest.mark.parametrize("name", list(OTHERS))

@@ -132,7 +132,7 @@ class Exact:
         jobs = [(one, self._arguments(step, t, f, one.variables)) for one, t, f in applied]  # type: ignore[union-attr]
         self._prepare(jobs)
         entries = [self._entry(*job) for job in jobs]
-        alone = len(given) == 1 == given[0].shape[1] and self.program.outputs == (place,)
+        alone = len(given) == 1 and given[0].alike and self.program.outputs == (place,)
         if self.excluded and not alone:
             raise NotVerified("a condition on arguments is modelled where functions of one number are put out")
         return joined(entries).reshaped(tokens, width)
