@@ -32,7 +32,7 @@ def claims() -> tuple[Claims, Unit]:
         program = read_program(read_file(written("head (float32)", Path(folder))))
     exact = Exact(program, np.array([[-2.0]]), np.array([[2.0]]))
     part, *_ = adversary.head("tanh, float32")
-    reading = Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0), part)
+    reading = Reading(exact.of(0), part, np.arange(2), (-2.0, 2.0), (part, (-2.0, 2.0)))
     return Claims(exact, MODEL), Unit(reading, (part,), TANH)
 
 
@@ -86,7 +86,9 @@ def test_arguments_that_are_off_move_heads_of_steep_functions_no_further(text: s
     t = Forms(*(exact.of(0).ids, *exact.of(0).arrays[:3]), np.full((1, 1), off))
     ends = float(t.ends(exact.quantities)[0][0, 0]), float(t.ends(exact.quantities)[1][0, 0])
     unit = Unit(
-        Reading(t, part, np.arange(33), ends, part), (part,), replace(TANH, of=replace(TANH.of, entry=(1, 0, 0)))
+        Reading(t, part, np.arange(33), ends, (part, ends)),
+        (part,),
+        replace(TANH, of=replace(TANH.of, entry=(1, 0, 0))),
     )
     (found,) = Claims(exact, MODEL).explain([unit])
     assert found is not None
