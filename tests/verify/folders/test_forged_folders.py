@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,25 +16,6 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.folders.folder import REPORT, verify_folder
 
 pytest.importorskip("transformers")
-sys.path.insert(0, str(Path(__file__).parents[1] / "convert"))
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    from attention_only_models import small
-
-    import anchorhead as ah
-    from anchorhead.convert.attention_only.folder import write_folder
-
-    made: dict[str, Path] = {}
-
-    def folder(name: str) -> Path:
-        if name not in made:
-            made[name] = tmp_path_factory.mktemp("models") / name
-            write_folder(*ah.attention_only(small(name), within=1e-5), made[name])
-        return made[name]
-
-    return folder
 
 
 def changed(folder: Path, out: Path, change: Callable[[dict, dict, dict], None]) -> Path:
