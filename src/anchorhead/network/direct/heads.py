@@ -1,10 +1,10 @@
 """Heads on a scalar in torch, entry by entry of an array of queries t: what is read takes the place of t.
 
 `SeriesHead` evaluates a Series, in units in which the read is shift + scale q, by Horner's rule, an operation a
-coefficient, on blocks that stay in the cache; `SoftmaxHead` any other head, as the softmax that it is, with its few
-keys as the first axis of such a block: along a last axis of three numbers a softmax takes ten times as long. Both say
-which operations do that to an array, once for many evaluations: of few rows they take as long as Python needs to find
-them.
+coefficient, on blocks that stay in the cache, or on a GPU as one kernel (`series_triton`); `SoftmaxHead` any other
+head, as the softmax that it is, with its few keys as the first axis of such a block: along a last axis of three numbers
+a softmax takes ten times as long. Both say which operations do that to an array, once for many evaluations: of few rows
+they take as long as Python needs to find them.
 """
 
 from __future__ import annotations
@@ -41,14 +41,30 @@ class SeriesHead:
         self.cubic = not found.below and [power for power, _ in found.coefficients] == [3]
         self.above = _dense([(1, 1.0), *found.coefficients])[1:]
         self.below = _dense([(0, 1.0), *found.below])
+        self.kernel = self._kernel(torch.device(device))
+
+    def _kernel(self, device: torch.device) -> Callable[[Tensor], Any] | None:
+        """All of it as one kernel, where there are such."""
+        if device.type != "cuda":
+            return None
+        try:
+            from anchorhead.network.direct.series_triton import FusedSeries
+        except ImportError:
+            return None
+        return FusedSeries(self.ends, self.found.origin, self.above, self.below, self.origin.dtype, device)
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""
+        if self.kernel is not None:
+            return 0
         block = ON_DEVICE if self.on_device else SERIES_BLOCK // self.origin.itemsize * torch.get_num_threads()
         return count if self.cubic else 2 * min(count, block) if len(self.above) + len(self.below) > 2 else 0
 
     def operations(self, t: Tensor, scratch: Tensor) -> Iterator[Operation]:
         """From t (entries,), contiguous, to q."""
+        if self.kernel is not None:
+            yield partial(self.kernel, t)
+            return
         if self.ends != [None, None]:
             yield partial(t.clamp_, *self.ends)
         if self.found.origin:

@@ -29,7 +29,7 @@ from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 BLOCK = 1 << 19
 """Queries that each thread computes at a time: products of fewer rows with large matrices take longer."""
 MAX_HELD = 1 << 22
-"""Numbers of an array that a thread keeps for its next call."""
+"""Numbers of an array that a thread keeps for its next call, on each device and stream."""
 MAX_KNOWN = 100
 """Numbers of rows for which operations are remembered."""
 
@@ -162,11 +162,11 @@ class DirectModule:
     def _block(self, v: Tensor) -> Tensor:
         key = v.shape[0], torch.get_num_threads()
         work = self.known.work.get(key)
-        if work is None or work.array is not _held.arrays.get(v.dtype):
+        if work is None or work.array is not _held.arrays.get(_place(v)):
             work = _Work(self.steps, v)
             if len(self.known.work) == MAX_KNOWN:
                 self.known.work.clear()
-            if work.array is _held.arrays.get(v.dtype):
+            if work.array is _held.arrays.get(_place(v)):
                 self.known.work[key] = work
         work.enters.copy_(v)
         for operation in work.operations:
@@ -201,20 +201,27 @@ class _Known(threading.local):
 
 
 class _Held(threading.local):
-    """An array of each dtype that the calls of a thread share: fresh ones of a megabyte cost more than the work on
+    """An array of each place that the calls of a thread share: fresh ones of a megabyte cost more than the work on
     them. It grows by factors of two, so that those of before, for which operations may be prepared, are no more."""
 
     def __init__(self) -> None:
-        self.arrays: dict[torch.dtype, Tensor] = {}
+        self.arrays: dict[Any, Tensor] = {}
 
     def array(self, like: Tensor, count: int) -> Tensor:
         """One of at least so many numbers."""
-        if not like.is_cpu or count > MAX_HELD:
+        if count > MAX_HELD:
             return like.new_empty(count)
-        held = self.arrays.get(like.dtype)
+        held = self.arrays.get(_place(like))
         if held is None or held.shape[0] < count:
-            held = self.arrays[like.dtype] = like.new_empty(1 << count.bit_length())
+            held = self.arrays[_place(like)] = like.new_empty(1 << count.bit_length())
         return held
+
+
+def _place(like: Tensor) -> Any:
+    """Whose work comes one after the other: that of a dtype; on a GPU of one stream."""
+    if like.is_cpu:
+        return like.dtype
+    return like.dtype, like.device, torch.cuda.current_stream(like.device).cuda_stream if like.is_cuda else None
 
 
 _held = _Held()
