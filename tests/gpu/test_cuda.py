@@ -44,3 +44,27 @@ def test_a_converted_network_on_the_gpu_is_within_its_bound_directly(activation,
     with torch.no_grad():
         error = network(x.cuda()).cpu().double() - model(x.double())
     assert float(error.abs().max()) <= network.certificate.bound
+
+
+@pytest.mark.parametrize("activation", [torch.nn.ReLU, torch.nn.GELU, torch.nn.Sigmoid])
+def test_calls_of_as_many_rows_are_recorded_and_stay_within_the_bound(activation):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 256), activation(), torch.nn.Linear(256, 2)).double()
+    network = ah.convert(model, on=(-1, 1), within=1e-6)
+    model.cuda()
+    streams = [torch.cuda.current_stream(), torch.cuda.Stream()]
+    for _ in range(6):
+        for stream in streams:
+            with torch.cuda.stream(stream), torch.no_grad():
+                x = torch.rand(1_000, 4, dtype=torch.float64, device="cuda").mul(2).sub(1)
+                error = network(x) - model(x)
+                assert float(error.abs().max()) <= network.certificate.bound
+    direct = network._calls.direct(x.device)
+    assert direct is not None
+    assert [work.run.graph is not None for work in direct.known.work.values()] == [True, True]
+
+
+def test_inputs_outside_of_the_box_are_noticed_on_the_gpu():
+    network = ah.approximate("sin(3*x)", on=(-1, 1), within=1e-6)
+    with pytest.warns(ah.OutsideWarning):
+        network(torch.tensor([[0.5], [1.5]], dtype=torch.float64, device="cuda"))

@@ -186,8 +186,10 @@ class BoxGuard:
         if self.interval is None or not x.is_floating_point():
             exact = x.to(torch.float64)
             return bool(((exact >= self.low) & (exact <= self.high)).all())
-        least, largest = torch.aminmax(x)
-        return self.interval[0] <= least.item() and largest.item() <= self.interval[1]
+        ends = torch.aminmax(x)
+        # a GPU is waited for once; on a CPU a stack takes as long as a small product
+        least, largest = [one.item() for one in ends] if x.is_cpu else torch.stack(ends).tolist()
+        return self.interval[0] <= least and largest <= self.interval[1]
 
     def kept(self, x: Tensor) -> Tensor:
         """Inputs of the box, rounded, without those that have passed its ends by that."""

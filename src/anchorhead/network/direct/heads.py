@@ -1,10 +1,10 @@
 """Heads on a scalar in torch, entry by entry of an array of queries t: what is read takes the place of t.
 
 `SeriesHead` evaluates a Series, in units in which the read is shift + scale q, by Horner's rule, an operation a
-coefficient, on blocks that stay in the cache, or on a GPU as one kernel (`series_triton`); `SoftmaxHead` any other
-head, as the softmax that it is, with its few keys as the first axis of such a block: along a last axis of three numbers
-a softmax takes ten times as long. Both say which operations do that to an array, once for many evaluations: of few rows
-they take as long as Python needs to find them.
+coefficient, on blocks that stay in the cache; `SoftmaxHead` any other head, as the softmax that it is, with its few
+keys as the first axis of such a block: along a last axis of three numbers a softmax takes ten times as long. On a GPU
+each is one kernel (`heads_triton`). Both say which operations do that to an array, once for many evaluations: of few
+rows they take as long as Python needs to find them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLOCK = 1 << 16
 SERIES_BLOCK = 1 << 18
 """Bytes at a time of a series for each thread: with what is held beside them few enough for its cache, and enough for a
 call."""
-ON_DEVICE = 1 << 24
+ON_DEVICE = 1 << 27
 """Numbers at a time where there is no cache to stay in."""
 
 
@@ -41,17 +41,8 @@ class SeriesHead:
         self.cubic = not found.below and [power for power, _ in found.coefficients] == [3]
         self.above = _dense([(1, 1.0), *found.coefficients])[1:]
         self.below = _dense([(0, 1.0), *found.below])
-        self.kernel = self._kernel(torch.device(device))
-
-    def _kernel(self, device: torch.device) -> Callable[[Tensor], Any] | None:
-        """All of it as one kernel, where there are such."""
-        if device.type != "cuda":
-            return None
-        try:
-            from anchorhead.network.direct.series_triton import FusedSeries
-        except ImportError:
-            return None
-        return FusedSeries(self.ends, self.found.origin, self.above, self.below, self.origin.dtype, device)
+        given = self.ends, found.origin, self.above, self.below, self.origin.dtype, torch.device(device)
+        self.kernel = _kernel("FusedSeries", device, *given)
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""
@@ -85,6 +76,17 @@ class SeriesHead:
                     yield partial(s.div_, below)
 
 
+def _kernel(name: str, device: str, *given: Any) -> Callable[[Tensor], Any] | None:
+    """All of a head as one kernel, where there are such."""
+    if torch.device(device).type != "cuda":
+        return None
+    try:
+        from anchorhead.network.direct import heads_triton
+    except ImportError:  # triton is not there for every machine with a GPU
+        return None
+    return getattr(heads_triton, name)(*given)
+
+
 def _dense(powers: Sequence[tuple[int, float]]) -> list[float]:
     """The coefficients from power 0 on."""
     known = dict(powers)
@@ -111,9 +113,12 @@ class SoftmaxHead:
         )
         self.values = torch.tensor(np.asarray(values, np.float64), dtype=kind, device=device)[None]
         self.keys = len(slopes)
+        self.kernel = _kernel(
+            "FusedSoftmax", device, *(one.flatten() for one in (self.slopes, self.offsets, self.values))
+        )
 
     def scratch(self, count: int) -> int:
-        return 2 * self.keys * min(count, self._block)
+        return 2 * self.keys * min(count, self._block) if self.kernel is None else 0
 
     @property
     def _block(self) -> int:
@@ -121,6 +126,9 @@ class SoftmaxHead:
         return max(1, numbers // self.keys)
 
     def operations(self, t: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        if self.kernel is not None:
+            yield partial(self.kernel, t)
+            return
         for part in t.split(scratch.shape[0] // (2 * self.keys) or 1):
             count = part.shape[0]
             logits, weights = scratch[: 2 * self.keys * count].view(2, self.keys, count).unbind()

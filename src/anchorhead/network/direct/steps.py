@@ -24,14 +24,15 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
+from anchorhead.network.direct.recorded import Recorded
 from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
 BLOCK = 1 << 19
 """Queries that each thread computes at a time: products of fewer rows with large matrices take longer."""
-MAX_HELD = 1 << 22
-"""Numbers of an array that a thread keeps for its next call, on each device and stream."""
-MAX_KNOWN = 100
-"""Numbers of rows for which operations are remembered."""
+MAX_HELD, HELD_ON_DEVICE = 1 << 22, 1 << 25
+"""Numbers of an array that a thread keeps for its next call; on a GPU, of each stream."""
+MAX_KNOWN, KNOWN_ON_DEVICE = 100, 8
+"""Numbers of rows for which operations are remembered; a graph of them has memory of its own."""
 
 Head = SeriesHead | SoftmaxHead
 
@@ -160,17 +161,17 @@ class DirectModule:
             return torch.cat([self._block(some) for some in v.split(rows)])
 
     def _block(self, v: Tensor) -> Tensor:
-        key = v.shape[0], torch.get_num_threads()
+        place = _place(v)
+        key = v.shape[0], torch.get_num_threads(), place
         work = self.known.work.get(key)
-        if work is None or work.array is not _held.arrays.get(_place(v)):
+        if work is None or work.array is not _held.arrays.get(place):
             work = _Work(self.steps, v)
-            if len(self.known.work) == MAX_KNOWN:
+            if len(self.known.work) >= (MAX_KNOWN if v.is_cpu else KNOWN_ON_DEVICE):
                 self.known.work.clear()
-            if work.array is _held.arrays.get(_place(v)):
+            if work.array is _held.arrays.get(place):
                 self.known.work[key] = work
         work.enters.copy_(v)
-        for operation in work.operations:
-            operation()
+        work.run()
         return self.outputs(work.leaves)
 
 
@@ -186,18 +187,19 @@ class _Work:
             *parts, rest = self.array.split([*(rows * w for w in widths), self.array.shape[0] - rows * sum(widths)])
             vectors = [part.view(rows, width) for part, width in zip(parts, widths, strict=True)]
             self.enters, self.leaves = vectors[0], vectors[-1]
-            self.operations = [
+            operations = [
                 operation
                 for step, (before, after) in zip(steps, pairwise(vectors), strict=True)
                 for operation in step.operations(before, after, rest)
             ]
+            self.run = Recorded(operations, v.device)
 
 
 class _Known(threading.local):
-    """What a thread has prepared, for numbers of rows and of threads."""
+    """What a thread has prepared, for numbers of rows and of threads, at each place."""
 
     def __init__(self) -> None:
-        self.work: dict[tuple[int, int], _Work] = {}
+        self.work: dict[tuple[int, int, Any], _Work] = {}
 
 
 class _Held(threading.local):
@@ -209,7 +211,7 @@ class _Held(threading.local):
 
     def array(self, like: Tensor, count: int) -> Tensor:
         """One of at least so many numbers."""
-        if count > MAX_HELD:
+        if count > (MAX_HELD if like.is_cpu else HELD_ON_DEVICE):
             return like.new_empty(count)
         held = self.arrays.get(_place(like))
         if held is None or held.shape[0] < count:

@@ -1,6 +1,8 @@
-"""A Series on a GPU: one kernel that reads every t once and writes its q, in about the time of a copy.
+"""Heads on a scalar on a GPU, one kernel each: every t is read once and what is read takes its place, in about the time
+of a copy.
 
-The arithmetic is that of `heads.SeriesHead`, by Horner's rule; a product and a sum may be rounded once, not twice.
+The arithmetic is that of `heads`: Horner's rule for series, of which a product and a sum may be rounded in one;
+for softmaxes sum_k v_k e_k / sum_k e_k, e_k = exp(z_k - top), which is rounded as often as the sum of v_k (e_k / sum).
 """
 
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOptionalMemberAccess=false
@@ -10,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language.extra import libdevice
 
 BLOCK = 1024
 """Entries of one program."""
@@ -46,12 +50,25 @@ class FusedSeries:
             "ORIGIN": origin != 0,
             "ABOVE": len(above),
             "BELOW": len(below),
-            "BLOCK": BLOCK,
         }
 
     def __call__(self, t: Tensor) -> None:
-        with torch.cuda.device(t.device) if t.is_cuda else nullcontext():
-            _series[(triton.cdiv(t.shape[0], BLOCK),)](t, t.shape[0], self.numbers, **self.known)
+        _start(_series, t, self.numbers, **self.known)
+
+
+class FusedSoftmax:
+    """t (entries,), contiguous, becomes sum_k v_k softmax_k(a_k t + g_k) in place; all of shape (keys,)."""
+
+    def __init__(self, slopes: Tensor, offsets: Tensor, values: Tensor) -> None:
+        self.numbers, self.keys = torch.cat([slopes, offsets, values]), slopes.shape[0]
+
+    def __call__(self, t: Tensor) -> None:
+        _start(_softmax, t, self.numbers, self.keys)
+
+
+def _start(kernel: Any, t: Tensor, *arguments: Any, **known: Any) -> None:
+    with torch.cuda.device(t.device) if t.is_cuda else nullcontext():
+        kernel[(triton.cdiv(t.shape[0], BLOCK),)](t, t.shape[0], *arguments, **known, BLOCK=BLOCK)
 
 
 @triton.jit
@@ -79,8 +96,7 @@ def _series(
     if ABOVE > 1:
         q *= _horner(s, numbers_ptr + 3, ABOVE)
     if BELOW > 1:
-        d = _horner(s, numbers_ptr + 3 + ABOVE, BELOW)
-        q = tl.div_rn(q, d) if q.dtype == tl.float32 else q / d
+        q = _over(q, _horner(s, numbers_ptr + 3 + ABOVE, BELOW))
     tl.store(t_ptr + at, q, inside)
 
 
@@ -91,3 +107,27 @@ def _horner(s, coefficients_ptr, COUNT: tl.constexpr):
     for step in tl.static_range(2, COUNT + 1):
         total = total * s + tl.load(coefficients_ptr + COUNT - step)
     return total
+
+
+@triton.jit
+def _over(a, b):
+    """a / b, rounded once: only for float32 is there another quotient."""
+    return tl.div_rn(a, b) if a.dtype == tl.float32 else a / b
+
+
+@triton.jit
+def _softmax(t_ptr, size, numbers_ptr, keys, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    t = tl.load(t_ptr + at, inside, other=0.0)
+    top = tl.load(numbers_ptr) * t + tl.load(numbers_ptr + keys)
+    for k in range(1, keys):
+        z = tl.load(numbers_ptr + k) * t + tl.load(numbers_ptr + keys + k)
+        top = tl.maximum(top, z, propagate_nan=tl.PropagateNan.ALL)
+    total = tl.zeros_like(t)
+    mean = tl.zeros_like(t)
+    for k in range(keys):
+        e = libdevice.exp(tl.load(numbers_ptr + k) * t + tl.load(numbers_ptr + keys + k) - top)
+        total += e
+        mean += e * tl.load(numbers_ptr + 2 * keys + k)
+    tl.store(t_ptr + at, _over(mean, total), inside)
