@@ -43,7 +43,8 @@ for dtype in ("float32", "float64"):
         found = Series((0.0,), (0.0,), (0.0,), origin, low, high, above, 1.0, 0.0, 9.0, 1.0, below)
         head = SeriesHead(found, dtype)
         agree(head, FusedSeries(head.ends, origin, head.above, head.below, t.dtype, t.device), t)
-    softmax = SoftmaxHead(np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.1, 0.2]), np.array([1.0, 2.0, -1.0]), dtype, "cpu")
+    keys = np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.1, 0.2]), np.array([1.0, 2.0, -1.0])
+    softmax = SoftmaxHead(*keys, dtype, "cpu")
     agree(softmax, FusedSoftmax(*(one.flatten() for one in (softmax.slopes, softmax.offsets, softmax.values))), t)
 print("agree")
 """
