@@ -32,6 +32,8 @@ STEEPEST = 2.5
 """The largest |phi'| of the table's losses."""
 HALVINGS = 4
 """How often examples for which a rate is not safe are halved."""
+EXAMPLES = 3
+"""Of a prompt, where it may have any number."""
 
 
 def breaks(
@@ -50,8 +52,10 @@ def breaks(
     claim = Claim.of(network, given)
     bound = network.certificate.bound  # type: ignore[union-attr]
     x = claim.inputs(points, rng)
+    if not len(x):  # no input meets the conditions
+        return None
     errors = claim.errors(x, "fast")
-    if len(errors) and np.isinf(errors).all():
+    if np.isinf(errors).all():
         return np.inf
     for zoom in range(zooms):
         best = x[np.argsort(errors)[-4:]]
@@ -127,8 +131,8 @@ class Claim:
 
     def prompts(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Examples of the box with either sign, for which the conditions on a learner hold."""
-        most = min([3, *(one.most for one in self.conditions(AtMostExamples))])
-        n = most if self.network.embed.tokens is None else self.network.embed.tokens // 2
+        most = min((one.most for one in self.conditions(AtMostExamples)), default=np.inf)
+        n = int(min(EXAMPLES, most)) if self.network.embed.tokens is None else self.network.embed.tokens // 2
         d = self.low.shape[1] - 2
         ends = np.maximum(np.abs(self.low), np.abs(self.high))[0]
         X = rng.uniform(-1, 1, (count, max(n, 1), d)) * ends[:d]
