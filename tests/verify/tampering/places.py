@@ -140,6 +140,8 @@ def prompted(name: str, kind: str, numbers: Iterable[int]) -> tuple[int, list[st
                 continue
             claim = Claim.of(network, one.loss)
             prompt = claim.prompts(1, np.random.default_rng(number))
+            if not len(prompt):  # none meets the conditions
+                continue
             report = verify(made[0].content(), prompt=prompt[0].astype(network.dtype))
             if not report.verified:
                 continue
