@@ -9,7 +9,7 @@ A quantity is an array tokens x features. Steps and their meaning:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,10 +147,7 @@ class _Reader:
         self.count += len(rows)
         if self.count > MAX_STEPS:
             raise Unreadable(f"a program of more than {MAX_STEPS:,} steps")
-        steps: list[Any] = []
-        for place, row in enumerate(rows):
-            steps.append(self._step(row, place, prefix, depth))
-            _require_fit(steps, place)
+        steps = tuple(self._step(row, place, prefix, depth) for place, row in enumerate(rows))
         names, outputs = data.get("names"), data.get("outputs")
         conditions, axis = data.get("conditions"), data.get("token_axis")
         damaged = "the names, outputs, conditions or axis of a program are damaged"
@@ -160,9 +157,7 @@ class _Reader:
             raise Unreadable(damaged)
         if not all(isinstance(one, dict) for one in conditions) or not isinstance(axis, bool):
             raise Unreadable(damaged)
-        return Program(
-            tuple(steps), tuple(names), tuple(_place(one, len(rows)) for one in outputs), tuple(conditions), axis
-        )
+        return Program(steps, tuple(names), tuple(_place(one, len(rows)) for one in outputs), tuple(conditions), axis)
 
     def _step(self, row: Any, place: int, prefix: str, depth: int) -> Any:
         kind = row.get("step") if isinstance(row, dict) else None
@@ -237,35 +232,6 @@ class _Reader:
             if not set(names) <= set(arguments):
                 raise Unreadable(f"step {place} of the program applies a function of {names}, given {arguments}")
         return Apply(functions, which, of, arguments)
-
-
-def _require_fit(steps: Sequence[Any], place: int) -> None:
-    """That weights are for as many features as there are, and functions are of one feature or of so many."""
-    match steps[place]:
-        case Affine() as step:
-            pairs = [(of, {weight.shape[-1]}) for of, weight in zip(step.of, step.weights, strict=True)]
-        case Apply() as step:
-            pairs = [(of, {1, len(step.which)}) for of in step.of]
-        case _:
-            return
-    for of, fit in pairs:
-        width = _width(steps, of)
-        if width is not None and width not in fit:
-            raise Unreadable(f"step {place} of the program takes {max(fit)} features of step {of}, which has {width}")
-
-
-def _width(steps: Sequence[Any], place: int) -> int | None:
-    """How many features a step has, where that is plain to see."""
-    match steps[place]:
-        case Input() as step:
-            return len(step.features)
-        case Affine() as step:
-            return int(step.bias.shape[1])
-        case Apply() as step:
-            return len(step.which)
-        case Attend(of, _, _, _) | Normalise(of, _, _):
-            return _width(steps, of)
-    return None
 
 
 def _function(data: Any) -> Expression | Opaque:
