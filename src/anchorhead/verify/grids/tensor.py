@@ -18,7 +18,6 @@ from math import prod
 
 import numpy as np
 
-from anchorhead.verify.claims import Explained, Unit
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cells import cover
@@ -148,21 +147,6 @@ class Grids:
         sides = " x ".join(map(str, grid.values.shape))
         size = float(np.abs(grid.values).max()) * (1 + 4 * float(self.model.gamma(grid.values.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
-
-    def of_unit(self, unit: Unit) -> Explained | None:
-        """A head on one number, the only input, that stands for a function which is given: a grid of one axis."""
-        (part, *more), t = unit.parts, unit.reading.t
-        wrong = (
-            part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or part.lean or part.own is not None
-        )
-        origin = _origin(t, unit.reading.ends, part.terms, self.exact, self.model)
-        if more or wrong or origin is None or unit.claimed is None:
-            return None
-        reading = GridReading(
-            (int(t.ids[0]),), ((part.slopes, part.offsets),), np.array([origin]), np.arange(len(part.slopes))
-        )
-        form, size, words = self.explain(reading, part.values, unit.claimed.of)
-        return Explained(form, size, size, words, float(form.approximation[0, 0]))
 
     def verify(self, tell: Callable[[int, int, str], object]) -> None:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
