@@ -31,8 +31,6 @@ from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
 
 GATE = 4000.0
-STEEP, FEW = 24.0, 2
-"""How far logits may differ over half a box before so many boxes of cells are looked at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,14 +166,10 @@ class Grids:
 def prove(
     grid: Grid, function: Expression, variables: Sequence[str], box: Box, model: Arithmetic, allowed: float
 ) -> int:
-    """By the lemma of smooth functions, or by cells; where the softmax is steep, by a few cells first."""
-    known = known_of(function, variables)
-    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), (a, b) in zip(grid.axes, box, strict=True)) > STEEP
-    with suppress(Unsettled):
-        return cover(grid, known, box, model, allowed, FEW if steep else 0)
+    """By the lemma of smooth functions, or by cells."""
     with suppress(Unsettled):
         return verify_grid(grid, function, variables, box, model, allowed)
-    return cover(grid, known, box, model, allowed)
+    return cover(grid, known_of(function, variables), box, model, allowed)
 
 
 def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:
