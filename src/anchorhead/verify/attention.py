@@ -40,17 +40,17 @@ def after_attention(context: Context, layer: Attention, tokens: Tokens, asking: 
             result[kind] = context.added(means, bias, kept, carry)
             continue
         apart = context.apart(layer.query.reshape(-1, layer.query.shape[2]), forms)
+        named: list[Parts] = [{} for _ in range(forms.shape[0])]
+        if kind == "input":
+            named = context.named.at(place, len(named), layer.query.shape[0], layer.value.shape[1])
         asked = [
-            _asked(context, layer, queries.tokens([i]), apart[i], seen(layer, stream, kind, i), keys)
+            _asked(context, layer, queries.tokens([i]), apart[i], seen(layer, stream, kind, i), keys, bool(named[i]))
             for i in range(forms.shape[0])
         ]
         loud = iter(heard([one for heads in asked for one, _ in heads if isinstance(one, Reading)]))
         asked = [
             [(next(loud) if isinstance(one, Reading) else one, visible) for one, visible in heads] for heads in asked
         ]
-        named: list[Parts] = [{} for _ in asked]
-        if kind == "input":
-            named = context.named.at(place, len(asked), layer.query.shape[0], layer.value.shape[1])
         reads = _reads(context, layer, asked, values, named, f"{where}, {kind} tokens")
         rows = [context.added(own, bias, kept.tokens([i]), carry) for i, own in enumerate(reads)]
         result[kind] = joined(rows)
@@ -79,9 +79,16 @@ def _require_logits(context: Context, layer: Attention, queries: Forms, keys: li
 
 
 def _asked(
-    context: Context, layer: Attention, queries: Forms, apart: np.ndarray, visible: np.ndarray, keys: list[Forms]
+    context: Context,
+    layer: Attention,
+    queries: Forms,
+    apart: np.ndarray,
+    visible: np.ndarray,
+    keys: list[Forms],
+    named: bool,
 ) -> Heads:
-    """The readings of one token that sees these, of its queries, each of which rounds by `apart`."""
+    """The readings of one token that sees these, of its queries, each of which rounds by `apart`. Whatever is said to
+    compute a function that is given is a grid, be it of one axis."""
     heads, size, _ = layer.query.shape
     shown: dict[int, Forms] = {}
     found: Heads = []
@@ -90,8 +97,9 @@ def _asked(
         shown.setdefault(which, keys[which].tokens(visible))
         mine = slice(h * size, (h + 1) * size)
         query = queries.features(mine)
-        if layer.grid is not None and len(layer.grid) > 1:
-            one = grid_reading(query, shown[which], layer.grid, context.exact, context.model)
+        sides = layer.grid or (len(visible),)
+        if len(sides) > 1 or (named and context.exact.given is not None):
+            one = grid_reading(query, shown[which], sides, context.exact, context.model)
         else:
             one = lowered(query, shown[which], context.quantities, context.model)
             if one is not None and isinstance(one.number, int):
@@ -121,10 +129,6 @@ def _reads(
                 reads[i].append(context.anything(output, value.tokens(visible), where))
                 continue
             own = value.tokens(visible[one.keys])
-            if context.exact.given is not None and len(one.keys) == 1 and own.fixed.all():
-                alone = GridReading((), (), np.zeros(0), one.keys[0])  # a grid of one anchor along every input
-                reads[i] += _grids(context, alone, output, value.tokens(visible), claimed, where)
-                continue
             still = [c for c, of in enumerate(claimed) if one.still and (of is None or of.of not in moving)]
             if still:
                 reads[i].append(_constant(context, one, output[:, still], value.tokens(visible).features(still)))

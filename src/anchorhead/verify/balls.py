@@ -63,8 +63,3 @@ def below(ball: arb) -> float:
 def size(ball: arb) -> float:
     """A float64 that bounds the absolute value of every number of the ball."""
     return max(above(ball), -below(ball))
-
-
-def ends(balls: list[arb]) -> tuple[float, float]:
-    """The smallest and the largest number that the balls hold."""
-    return min(map(below, balls)), max(map(above, balls))

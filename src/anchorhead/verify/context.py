@@ -105,9 +105,8 @@ class Context:
         return Forms(y.ids, *y.arrays[:3], y.rounding + off)
 
     def explained(self, units: Sequence[Unit], where: str) -> list[Explained | None]:
-        """By the lemma of scalar heads; as grids, where they stand for a function that is given."""
-        given = self.exact.given is not None and self.grids is not None
-        found = [self.grids.of_unit(one) for one in units] if given else self.claims.explain(units)  # type: ignore[union-attr]
+        """By the lemma of scalar heads."""
+        found = self.claims.explain(units)
         known = [one for one in found if one is not None]
         if known:
             worst = max(known, key=lambda one: one.error)

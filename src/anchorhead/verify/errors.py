@@ -1,6 +1,9 @@
-"""The one error of the verifier: something that a file claims does not follow from what it holds."""
+"""The one error of the verifier: something that a file claims does not follow from what it holds, or cannot be read."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 
@@ -9,11 +12,22 @@ class NotVerified(Exception):
     """What is not justified, in a sentence that also says where."""
 
 
-class Unreadable(NotVerified):
-    """The file is no network of this format: damaged, too large, or of an unknown kind."""
-
-
 def require(holds: bool | np.bool_, why: str) -> None:
     """Refuses where something does not hold. What cannot be told (a comparison with NaN) does not hold."""
     if not holds:
         raise NotVerified(why)
+
+
+def whole(value: Any, least: int, below: int, what: str) -> int:
+    """What JSON holds where a whole number belongs, of such a size."""
+    require(
+        type(value) is int and least <= value < below, f"{what} is {str(value)[:40]!r}, not from {least} to {below}"
+    )
+    return value
+
+
+def number(value: Any, what: str) -> float:
+    """What JSON holds where a number belongs: one that float64 has."""
+    finite = type(value) in (int, float) and abs(value) < 2**1024 and math.isfinite(value)
+    require(finite, f"{what} is {str(value)[:40]!r}: a finite number")
+    return float(value)

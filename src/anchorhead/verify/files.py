@@ -14,7 +14,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from anchorhead.verify.errors import Unreadable
+from anchorhead.verify.errors import NotVerified, require
 
 FORMAT = 3
 MAX_HEADER = 2**27
@@ -35,35 +35,32 @@ class Stored:
     tensors: Mapping[str, np.ndarray]
 
     def array(self, name: Any) -> np.ndarray:
-        if not isinstance(name, str) or name not in self.tensors:
-            raise Unreadable(f"there is no array {str(name)[:80]!r} in the file")
+        there = isinstance(name, str) and name in self.tensors
+        require(there, f"there is no array {str(name)[:80]!r} in the file")
         return self.tensors[name]
 
 
 def read_file(source: str | Path | bytes) -> Stored:
-    """What a file holds, given by its path or as its bytes; or Unreadable."""
+    """What a file holds, given by its path or as its bytes."""
     where = "what was given" if isinstance(source, bytes) else str(source)
     try:
         content = source if isinstance(source, bytes) else _content(Path(source))
         text, tensors = _parts(content, where)
         header = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
     except (OSError, SafetensorError, ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        raise Unreadable(f"{where} cannot be read: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        given = header.get("format") if isinstance(header, dict) else None
-        raise Unreadable(f"{where} has format {str(given)[:20]}: format {FORMAT} is verified")
+        raise NotVerified(f"{where} cannot be read: {error}") from error
+    given = header.get("format") if isinstance(header, dict) else None
+    require(given == FORMAT, f"{where} has format {str(given)[:20]}: format {FORMAT} is verified")
     parts = {name: header.get(name) for name in ("network", "program", "derivation", "certificate")}
     for name, part in parts.items():
-        if not isinstance(part, dict) and not (part is None and name != "network"):
-            raise Unreadable(f"{where} has no {name}")
+        require(isinstance(part, dict) or (part is None and name != "network"), f"{where} has no {name}")
     return Stored(tensors=tensors, **parts)  # type: ignore[arg-type]
 
 
 def _content(path: Path) -> bytes:
     """All bytes of a file, whose size and whose header's are looked at first."""
     size = path.stat().st_size
-    if size > MAX_BYTES:
-        raise Unreadable(f"{path} has {size:,} bytes: at most {MAX_BYTES:,} are read")
+    require(size <= MAX_BYTES, f"{path} has {size:,} bytes: at most {MAX_BYTES:,} are read")
     with path.open("rb") as file:
         start = file.read(8)
         _header_size(start, str(path))
@@ -72,8 +69,7 @@ def _content(path: Path) -> bytes:
 
 def _header_size(start: bytes, where: str) -> int:
     length = int.from_bytes(start[:8], "little")
-    if length > MAX_HEADER:
-        raise Unreadable(f"{where} has a header of {length:,} bytes: at most {MAX_HEADER:,} are read")
+    require(length <= MAX_HEADER, f"{where} has a header of {length:,} bytes: at most {MAX_HEADER:,} are read")
     return length
 
 
@@ -82,15 +78,13 @@ def _parts(content: bytes, where: str) -> tuple[str, dict[str, np.ndarray]]:
     length = _header_size(content, where)
     header = json.loads(content[8 : 8 + length], object_pairs_hook=_once)
     text = header.pop("__metadata__", {}).get("anchorhead")
-    if not isinstance(text, str):
-        raise Unreadable(f"{where} is no network that anchorhead saved")
+    require(isinstance(text, str), f"{where} is no network that anchorhead saved")
     total = 0
     for name, entry in header.items():
-        if entry["dtype"] not in _DTYPES:
-            raise Unreadable(f"{where}: the array {name[:80]!r} has the type {str(entry['dtype'])[:20]}")
+        kind = entry["dtype"]
+        require(kind in _DTYPES, f"{where}: the array {name[:80]!r} has the type {str(kind)[:20]}")
         total += math.prod(int(side) for side in entry["shape"])
-    if total > MAX_NUMBERS:
-        raise Unreadable(f"{where} holds {total:,} numbers: at most {MAX_NUMBERS:,} are read")
+    require(total <= MAX_NUMBERS, f"{where} holds {total:,} numbers: at most {MAX_NUMBERS:,} are read")
     return text, load(content)
 
 

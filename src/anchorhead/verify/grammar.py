@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import Unreadable
+from anchorhead.verify.errors import NotVerified, require, whole
 from anchorhead.verify.files import Stored
 
 KINDS = ("input", "register", "state")
 MASKS = (None, "causal", "self+registers", "registers+states")
 MAX_STEPS = 1_000_000
 MAX_DEPTH = 8
+MOST = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,22 +142,20 @@ def read_network(stored: Stored) -> Network:
     """The network of a file."""
     reader = _Reader(stored)
     rows = stored.network.get("layers")
-    if not isinstance(rows, list) or not rows:
-        raise Unreadable("a network is a list of layers")
+    require(isinstance(rows, list) and bool(rows), "a network is a list of layers")
     first, *rest = (reader.layer(row, 0) for row in rows)
-    if not isinstance(first, Embed) or any(isinstance(layer, Embed) for layer in rest):
-        raise Unreadable("a network begins with an Embed, and has no other")
+    embeds = [isinstance(layer, Embed) for layer in (first, *rest)]
+    require(embeds[0] and not any(embeds[1:]), "a network begins with an Embed, and has no other")
     stream = Stream(first.positions, len(first.registers), len(first.states), first.weight.shape[1])
     for number, layer in enumerate(rest, start=1):
         stream = _follow(layer, stream, f"layer {number}")
     output, axis = stored.network.get("output"), stored.network.get("token_axis", True)
     counts = {"input": stream.inputs, "register": stream.registers, "state": stream.states}
-    if output not in KINDS or counts[output] == 0 or not isinstance(axis, bool):
-        raise Unreadable(f"output={output!r} and token_axis={axis!r} of a network whose last tokens are {stream}")
-    if not axis and (first.tokens, counts[output]) != (1, 1):
-        raise Unreadable("a network without an axis of tokens that takes or gives more than one")
-    if len(reader.dtypes) != 1:
-        raise Unreadable(f"the weights have the types {sorted(reader.dtypes)}")
+    good = output in KINDS and counts[output] != 0 and isinstance(axis, bool)
+    require(good, f"output={output!r} and token_axis={axis!r} of a network whose last tokens are {stream}")
+    alone = (first.tokens, counts[output]) == (1, 1)
+    require(axis or alone, "a network without an axis of tokens that takes or gives more than one")
+    require(len(reader.dtypes) == 1, f"the weights have the types {sorted(reader.dtypes)}")
     return Network(first, tuple(rest), output, axis, reader.dtypes.pop(), stream)
 
 
@@ -174,47 +173,43 @@ class _Reader:
             "Repeat": self._repeat,
         }
         kind = row.get("layer") if isinstance(row, dict) else None
-        if kind not in readers or depth > MAX_DEPTH:
-            raise Unreadable(f"a layer of the kind {str(kind)[:40]!r}, {depth} deep")
-        allowed = {"layer", *_FIELDS[kind]}
-        if set(row) - allowed:
-            raise Unreadable(f"a {kind} with {sorted(set(row) - allowed)[0][:40]!r}, which is not modelled")
+        require(kind in readers and depth <= MAX_DEPTH, f"a layer of the kind {str(kind)[:40]!r}, {depth} deep")
+        beyond = set(row) - {"layer", *_FIELDS[kind]}
+        require(not beyond, f"a {kind} with {min(beyond, default='')[:40]!r}, which is not modelled")
         return self._repeat(row, depth) if kind == "Repeat" else readers[kind](row)
 
     def weight(self, row: Mapping[str, Any], name: str, dims: tuple[int, ...], needed: bool = True) -> Any:
         given = row.get(name)
         if given is None and not needed:
             return None
-        if not isinstance(given, dict) or set(given) != {"tensor"}:
-            raise Unreadable(f"the {name} of a {row['layer']} is no array")
+        it = f"the {name} of a {row['layer']}"
+        require(isinstance(given, dict) and set(given) == {"tensor"}, f"{it} is no array")
         array = self.stored.array(given["tensor"])
-        if array.dtype.name not in ("float32", "float64") or array.ndim not in dims or not array.size:
-            raise Unreadable(f"the {name} of a {row['layer']} has shape {array.shape} and type {array.dtype}")
-        if not np.isfinite(array).all():
-            raise Unreadable(f"the {name} of a {row['layer']} is not finite")
-        if ((array != 0) & (np.abs(array) < np.finfo(array.dtype).tiny)).any():
-            raise Unreadable(f"the {name} of a {row['layer']} has entries below the smallest normal number")
+        good = array.dtype.name in ("float32", "float64") and array.ndim in dims and array.size > 0
+        require(good, f"{it} has shape {array.shape} and type {array.dtype}")
+        require(np.isfinite(array).all(), f"{it} is not finite")
+        tiny = (array != 0) & (np.abs(array) < np.finfo(array.dtype).tiny)
+        require(not tiny.any(), f"{it} has entries below the smallest normal number")
         self.dtypes.add(array.dtype.name)
         return array.astype(np.float64)
 
     def _embed(self, row: Mapping[str, Any]) -> Embed:
         weight, bias = self.weight(row, "weight", (2, 3)), self.weight(row, "bias", (1, 2))
         registers, states = (self.weight(row, name, (2,), needed=False) for name in ("registers", "states"))
-        tokens = _count(row["tokens"], "tokens") if row.get("tokens") is not None else None
+        tokens = None if row.get("tokens") is None else whole(row["tokens"], 1, MOST, "tokens")
         source = None
         if row.get("source") is not None:
             source = self.stored.array((row["source"] or {}).get("tensor"))
             good = source.dtype.kind == "i" and source.ndim == 1 and source.size and tokens is not None
-            if not good or source.min() < 0 or source.max() >= tokens:
-                raise Unreadable("the source of an Embed names no tokens")
+            require(good and source.min() >= 0 and source.max() < tokens, "the source of an Embed names no tokens")
         positions = tokens if source is None else len(source)
         for array, dims, name in ((weight, 3, "weight"), (bias, 2, "bias")):
-            if array.ndim == dims and len(array) != positions:
-                raise Unreadable(f"the {name} of an Embed is for {len(array)} positions of {positions}")
+            fits = array.ndim != dims or len(array) == positions
+            require(fits, f"the {name} of an Embed is for {len(array)} positions of {positions}")
         width = weight.shape[-2]
         registers, states = (np.zeros((0, width)) if one is None else one for one in (registers, states))
-        if not bias.shape[-1] == registers.shape[1] == states.shape[1] == width:
-            raise Unreadable("the arrays of an Embed do not have the same features")
+        fits = bias.shape[-1] == registers.shape[1] == states.shape[1] == width
+        require(fits, "the arrays of an Embed do not have the same features")
         weight, bias = (weight if weight.ndim == 3 else weight[None]), (bias if bias.ndim == 2 else bias[None])
         return Embed(weight, bias, registers, states, source, tokens)
 
@@ -222,13 +217,12 @@ class _Reader:
         weight = self.weight(row, "weight", (2, 3, 4))
         mix = self.weight(row, "mix", (2,), needed=False)
         found = Linear(weight, None, mix)
-        if mix is not None and weight.ndim == 4:
-            raise Unreadable("a Linear on the whole sequence with a mix")
+        require(mix is None or weight.ndim < 4, "a Linear on the whole sequence with a mix")
         bias = self.weight(row, "bias", (1, 2) if found.across else (1,), needed=False)
         if bias is not None:
             tokens = len(mix) if mix is not None else len(weight)
-            if bias.shape[-1] != found.outputs or (bias.ndim == 2 and len(bias) != tokens):
-                raise Unreadable("the bias of a Linear does not fit")
+            fits = bias.shape[-1] == found.outputs and (bias.ndim == 1 or len(bias) == tokens)
+            require(fits, "the bias of a Linear does not fit")
         return Linear(weight, bias, mix)
 
     def _attention(self, row: Mapping[str, Any]) -> Attention:
@@ -249,25 +243,22 @@ class _Reader:
             fits = fits and (skip.inputs, skip.outputs) == (width, output.shape[1])
         grid = row.get("grid")
         if grid is not None:
-            grid = tuple(_count(side, "grid") for side in grid) if isinstance(grid, list) else ()
+            grid = tuple(whole(side, 1, MOST, "grid") for side in grid) if isinstance(grid, list) else ()
             fits = fits and bool(grid) and size % len(grid) == 0 and mask is None
-        if not fits or mask not in MASKS:
-            raise Unreadable("the arrays of an Attention do not fit together, or its mask is not known")
+        require(fits and mask in MASKS, "the arrays of an Attention do not fit, or its mask is not known")
         return Attention(query, key, value, output, bias, mask, skip, grid)
 
     def _softmax(self, row: Mapping[str, Any]) -> Softmax:
         groups = row.get("groups")
-        if not isinstance(groups, list) or not groups:
-            raise Unreadable("the groups of a Softmax are no list")
-        return Softmax(tuple(_count(one, "groups") for one in groups))
+        require(isinstance(groups, list) and bool(groups), "the groups of a Softmax are no list")
+        return Softmax(tuple(whole(one, 1, MOST, "groups") for one in groups))
 
     def _repeat(self, row: Mapping[str, Any], depth: int) -> Repeat:
-        layers, times = row.get("layers"), _count(row.get("times"), "times")
-        if not isinstance(layers, list) or not layers:
-            raise Unreadable("a Repeat without layers")
+        layers, times = row.get("layers"), whole(row.get("times"), 1, MOST, "times")
+        require(isinstance(layers, list) and bool(layers), "a Repeat without layers")
         found = Repeat(tuple(self.layer(one, depth + 1) for one in layers), times)
-        if any(isinstance(layer, Embed) for layer in found.layers) or _steps(found) > MAX_STEPS:
-            raise Unreadable("a Repeat of an Embed, or of too many layers")
+        fits = not any(isinstance(layer, Embed) for layer in found.layers) and _steps(found) <= MAX_STEPS
+        require(fits, "a Repeat of an Embed, or of too many layers")
         return found
 
 
@@ -285,16 +276,10 @@ def _steps(layer: Any) -> int:
     return layer.times * sum(map(_steps, layer.layers)) if isinstance(layer, Repeat) else 1
 
 
-def _count(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**40:
-        raise Unreadable(f"{what} is {str(value)[:40]!r}: a whole number of at least 1")
-    return value
-
-
 def _follow(layer: Any, stream: Stream, where: str) -> Stream:
     """The stream that leaves a layer; raises where it does not fit."""
     inputs, registers, states, width = stream.inputs, stream.registers, stream.states, stream.width
-    refused = Unreadable(f"{where} ({type(layer).__name__}) does not fit what enters it, {stream}")
+    refused = NotVerified(f"{where} ({type(layer).__name__}) does not fit what enters it, {stream}")
     match layer:
         case Linear():
             if layer.inputs != width:

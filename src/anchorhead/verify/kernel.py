@@ -3,7 +3,11 @@
 Exact:   f(x) = sum_k w_k y_k,  w = softmax_k(<(x, 1), key_k>),  keys known as balls.
 Stored:  slopes K_k and offsets G_k of t = x - origin, values V_k = y_k less a middle, which is added at the end.
 
-Claim: for every x of the dtype in the box, |computed - f(x)| <= verify_kernel(...) in every output. Steps, each from
+The program is an Attend of the input, by a network of one Attention: every query entry is an input less an origin, or
+the constant 1; keys and values are numbers that tokens hold. Keys of the program may be any quantity: they are what
+balls hold for all inputs.
+
+Claim: for every x of the dtype in the box, |computed - f(x)| <= `rounding_error` in every output. Steps, each from
 where the one before ended; S = max y - min y:
 
 1. Stored logits less exact ones are affine in x: e_k(x) = D_k . (x - middle of the box) + E_k. What all keys share
@@ -28,12 +32,19 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb
 
-from anchorhead.verify.balls import above, below, exact, precision, size
+from anchorhead.verify.balls import above, below, exact, hull, precision, size
+from anchorhead.verify.certificate import Certificate
 from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.grammar import Attention, Network
+from anchorhead.verify.programs.entries import entries
+from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.numbers import POINTS
+from anchorhead.verify.programs.program import Attend, Program
 from anchorhead.verify.rounding import SLACK, arithmetic_of
 
 FAR = 700.0
 UP = 1 + 1e-9
+REFUSED = "the network is not one Attention of an input to the keys of the program"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,50 +58,48 @@ class Kernel:
     middle: np.ndarray
 
 
-def verify_kernel(
-    kernel: Kernel,
-    keys: Sequence[Sequence[arb]],
-    responses: np.ndarray,
-    low: Sequence[float],
-    high: Sequence[float],
-    dtype: str,
-    stated: float,
-) -> float:
-    """The bound that follows, at most `stated`; raises NotVerified where it is larger.
-
-    keys        of the program, p of d + 1 balls: logits are those of (x, 1)
-    responses   (p, m), exactly
-    """
+def kernel_bound(network: Network, program: Program, known: Exact, certificate: Certificate) -> float:
+    """The bound that follows."""
+    step = program.steps[program.outputs[0]]
+    if not isinstance(step, Attend) or step.queries is None or step.keys is None or step.mask is not None:
+        raise NotVerified(REFUSED)
+    d = certificate.low.shape[1]
+    queries, values = (known.of(place) for place in (step.queries, step.values))
+    wanted = np.concatenate([np.eye(d), np.zeros((1, d))])
+    same = queries.shape == (1, d + 1) and not queries.error.any() and len(queries.ids) == d
+    same = same and np.array_equal(queries.coefficients[0], wanted) and (queries.ids == known.inputs).all()
+    require(bool(same and np.array_equal(queries.constant[0], np.eye(d + 1)[d])), REFUSED)
+    require(not len(values.ids) and not values.error.any(), REFUSED)
+    ends = certificate.low, certificate.high
     with precision():
-        found = _bound(kernel, keys, responses, low, high, dtype)
-    if not found <= stated:
-        raise NotVerified(f"a bound of {stated:.6g} on attention to {len(keys)} keys: only {found:.6g} is shown")
-    return found
+        box = [[hull(*both) for both in row] for row in np.stack(ends, axis=2).tolist()]
+        keys = entries(program, box, {**POINTS, "number": arb}, step.keys)
+    return rounding_error(_stored(network, d), keys, values.constant, *(end[0] for end in ends), network.dtype)
 
 
-def _bound(
+def rounding_error(
     kernel: Kernel,
     keys: Sequence[Sequence[arb]],
     responses: np.ndarray,
-    low: Sequence[float],
-    high: Sequence[float],
+    low: np.ndarray,
+    high: np.ndarray,
     dtype: str,
 ) -> float:
+    """The claim. keys: of the program, p of d + 1 balls, logits being those of (x, 1); responses: (p, m), exactly."""
     model = arithmetic_of(dtype)
     (p, d), u = kernel.slopes.shape, model.unit
-    fits = len(keys) == p == len(responses) == len(kernel.offsets) and all(len(key) == d + 1 for key in keys)
-    require(fits and len(low) == len(high) == len(kernel.origin) == d, "a kernel and a program of other sizes")
-    require(kernel.values.shape == responses.shape == (p, len(kernel.middle)), "values and responses of other sizes")
-    a, b = np.asarray(low, np.float64), np.asarray(high, np.float64)
-    reach = np.maximum(np.abs(a - kernel.origin), np.abs(b - kernel.origin)) * UP
+    fits = len(keys) == p and len(keys[0]) == d + 1 and kernel.values.shape == responses.shape
+    require(fits, "a kernel and a program of other sizes")
+    reach = np.maximum(np.abs(low - kernel.origin), np.abs(high - kernel.origin)) * UP
     moved = np.where(kernel.origin != 0, u * reach * UP, 0.0) + 2 * model.tiny
     sizes = np.abs(kernel.slopes) @ (reach + moved) + np.abs(kernel.offsets)
     require(float(sizes.max()) < model.largest / 8, f"logits overflow in {dtype}")
     rounded = (np.abs(kernel.slopes) @ moved + float(model.gamma(d + 1)) * sizes) * UP
     rounded = rounded + 4 * (d + 1) * model.tiny * (1 + float(reach.max()))
-    logit = float((_stored(kernel, keys, a, b) + rounded).max()) * UP
+    with precision():
+        logit = float((_logit_errors(kernel, keys, low, high) + rounded).max()) * UP
+        wrong = _value_errors(kernel, responses)
     spread = np.ptp(responses, axis=0) * SLACK
-    wrong = _value_errors(kernel, responses)
     entropy = math.log(p) + 1e-12
     gaps = u * entropy * math.exp(u * FAR + u * entropy) + 2 * p * math.exp(-FAR)
     shares = math.tanh(logit / 2) + gaps + math.tanh(model.exp_error / 2)
@@ -102,7 +111,7 @@ def _bound(
     return float((spread * shares + wrong + summed + added + lost).max()) * UP
 
 
-def _stored(kernel: Kernel, keys: Sequence[Sequence[arb]], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _logit_errors(kernel: Kernel, keys: Sequence[Sequence[arb]], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Step 1: bounds on |e_k| over the box, up to what all keys share."""
     p, d = kernel.slopes.shape
     centre = low / 2 + high / 2
@@ -134,3 +143,28 @@ def _less_middle(balls: list[arb]) -> np.ndarray:
     apart = [ball - balls[0].mid() for ball in balls]
     middle = exact(max(map(above, apart)) / 2 + min(map(below, apart)) / 2)
     return np.array([size(ball - middle) for ball in apart])
+
+
+def _stored(network: Network, d: int) -> Kernel:
+    """Slopes, offsets, values, origin and middle, as the one token and the registers hold them."""
+    embed, layers = network.embed, network.layers
+    require(len(layers) == 1 and isinstance(layers[0], Attention) and network.output == "input", REFUSED)
+    layer = layers[0]
+    plain = layer.mask is None and layer.grid is None and layer.skip is None and layer.heads == 1
+    plain = plain and embed.tokens == 1 and embed.source is None and not len(embed.states)
+    m = layer.outputs
+    require(bool(plain and np.array_equal(layer.output[0], np.eye(m))), REFUSED)
+    rows = np.concatenate([embed.bias, embed.registers])
+    query, key, value = (_picked(matrix) for matrix in (layer.query[0], layer.key[0], layer.value[0]))
+    inputs = embed.weight[0]
+    fits = len(query) == len(key) == d + 1 and len(value) == m
+    require(bool(fits and np.array_equal(inputs[query], np.eye(d + 1, d))), REFUSED)
+    require(not inputs[np.concatenate([key, value])].any() and embed.bias[0, query[d]] == 1, REFUSED)
+    middle = np.zeros(m) if layer.bias is None else layer.bias
+    return Kernel(rows[:, key[:d]], rows[:, key[d]], rows[:, value], -embed.bias[0, query[:d]], middle)
+
+
+def _picked(matrix: np.ndarray) -> np.ndarray:
+    """The features that a matrix picks, one a row, each as it is."""
+    require(bool(np.isin(matrix, (0, 1)).all() and (matrix.sum(axis=1) == 1).all()), REFUSED)
+    return matrix.argmax(axis=1)

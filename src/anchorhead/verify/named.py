@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from anchorhead.verify.errors import Unreadable, require
+from anchorhead.verify.errors import require
 from anchorhead.verify.files import Stored
 
 MAX_SOFTMAXES = 2**22
@@ -91,12 +91,11 @@ def read_claims(stored: Stored) -> Table:
         return Table()
     units, softmaxes = (_array(stored, name, "i", width) for name, width in (("units", 5), ("softmaxes", 4)))
     numbers, values = (_array(stored, name, "f", width) for name, width in (("numbers", 5), ("values", None)))
-    if len(softmaxes) > MAX_SOFTMAXES:
-        raise Unreadable(f"claims for {len(softmaxes):,} softmaxes: at most {MAX_SOFTMAXES:,} are read")
+    many = len(softmaxes)
+    require(many <= MAX_SOFTMAXES, f"claims for {many:,} softmaxes: at most {MAX_SOFTMAXES:,} are read")
     fits = len(units) == len(numbers) == len(np.unique(softmaxes[:, 0])) and (units >= [0, -1, 0, -1, 0]).all()
     inside = (softmaxes >= [0, 0, 0, -1]).all() and (softmaxes[:, [0, 3]] < [len(units), len(values)]).all()
-    if not (fits and inside):
-        raise Unreadable("the claims of the derivation name what is not there")
+    require(fits and inside, "the claims of the derivation name what is not there")
     rows: list[Row] = [(unit, own, []) for unit, own in zip(units.tolist(), numbers.tolist(), strict=True)]
     for unit, head, column, row in softmaxes.tolist():
         rows[unit][2].append((head, column, None if row < 0 else values[row]))
@@ -108,8 +107,7 @@ def read_claims(stored: Stored) -> Table:
 
 def _array(stored: Stored, name: str, kind: str, width: int | None) -> np.ndarray:
     array = stored.array(f"claims.{name}")
-    if array.ndim != 2 or array.dtype.kind != kind or array.shape[1] != (width or array.shape[1]):
-        raise Unreadable(f"the array claims.{name} has shape {array.shape}, or another type")
-    if not np.isfinite(array).all():
-        raise Unreadable(f"the array claims.{name} is not finite")
+    fits = array.ndim == 2 and array.dtype.kind == kind and array.shape[1] == (width or array.shape[1])
+    require(fits, f"the array claims.{name} has shape {array.shape}, or another type")
+    require(np.isfinite(array).all(), f"the array claims.{name} is not finite")
     return array

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import Unreadable, require
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import EXACT
 from anchorhead.verify.programs.expressions import Expression
@@ -143,7 +143,7 @@ def read_series(stored: Stored, dtype: str) -> list[Series]:
         require(isinstance(rows, list) and len(rows) <= MAX_SERIES, f"more than {MAX_SERIES} series")
         return [_read(row, dtype) for row in rows]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Unreadable(f"a series is damaged: {error!r}"[:200]) from error
+        raise NotVerified(f"a series is damaged: {error!r}"[:200]) from error
 
 
 def _read(row: dict[str, Any], dtype: str) -> Series:

@@ -19,7 +19,7 @@ from anchorhead.verify.folders.folder import verify_folder
 from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.grids.callables import is_callable, read_given
 from anchorhead.verify.grids.tensor import Grids
-from anchorhead.verify.kernels import kernel_bound
+from anchorhead.verify.kernel import kernel_bound
 from anchorhead.verify.learners.learner import bound_for_learner, bound_for_one_prompt, is_learner
 from anchorhead.verify.learners.target import is_many
 from anchorhead.verify.named import read_claims
@@ -171,22 +171,17 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         require_only(certificate)
         require(certificate.evaluations == ("plain",), "a kernel smoother has no other evaluation than 'plain'")
         require(off == 0, "a kernel smoother that was written as another program is not modelled")
-        known.found = kernel_bound(network, program, exact, certificate)
-        known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", known.found))
-        return where
-    series = read_series(stored, network.dtype) if model.direct else []
-    claims, single = read_claims(stored), len(network.layers) == 1
-
-    def walked(limit: float) -> tuple[np.ndarray, Grids]:
-        context = Context(exact, model, claims, limit, given.tell, series=series)
-        try:
-            return _shared_out(network, context, bound)
-        finally:
-            known.steps[:] = context.steps
-
-    error, grids = walked((1 - 1e-5) * bound if single else 0.0)
-    if single and not error.max() <= bound:  # so what is added to its error is too much, and it is bounded more closely
-        error, grids = walked(0.0)
+        error, grids = np.array([[kernel_bound(network, program, exact, certificate)]]), Grids(exact, model)
+        known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", float(error[0, 0])))
+    else:
+        series = read_series(stored, network.dtype) if model.direct else []
+        claims, single = read_claims(stored), len(network.layers) == 1
+        # a single head as closely as is good enough; more closely, where what is added to its error is then too much
+        for limit in ((1 - 1e-5) * bound, 0.0) if single else (0.0,):
+            context = Context(exact, model, claims, limit, given.tell, known.steps, series=series)
+            error, grids = _shared_out(network, context, bound)
+            if error.max() <= bound:
+                break
     known.found = _with(float(error.max()), off)
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)

@@ -9,7 +9,7 @@ UNDEFINED = "numbers: nothing is known where a function may be undefined"
 
 # fmt: off
 NUMBERS = (
-    Mutation("programs/expressions.py", "read_expression", "op in _PARAMETERS and", "False and",
+    Mutation("programs/expressions.py", "read_expression", "op not in _PARAMETERS or", "True or",
              "numbers: a parameter that varies is refused"),
     Mutation("programs/numbers.py", "Range.sign", "if self.high < 0 else 0", "if self.high < 0 else 1",
              "equality: the reciprocal of a square that may be 0 is refused"),

@@ -151,7 +151,7 @@ WALK = (
     Mutation("attention.py", "_require_logits", "asked[h] @", "0 * asked[h] @",
              "context: logits that may overflow are refused"),
     Mutation("certificate.py", "_consistent", "0.9 * bound <= total", "0 <= total", "refused: terms", slow=True),
-    Mutation("certificate.py", "read_certificate", "data[\"kind\"] != \"proven\"", "False",
+    Mutation("certificate.py", "read_certificate", "kind == \"proven\"", "True",
              "refused: a kind of certificate", slow=True),
     Mutation("verifier.py", "_check_fit", "certificate.dtype == network.dtype", "True",
              "refused: another dtype", slow=True),
@@ -159,7 +159,7 @@ WALK = (
              "refused: a larger box in the certificate alone"),
     Mutation("verifier.py", "_verify_network", "not known.found <= certificate.bound", "False",
              "refused: a smaller bound of neurons"),
-    Mutation("grammar.py", "_Reader.layer", "if set(row) - allowed:", "if False:",
+    Mutation("grammar.py", "_Reader.layer", "require(not beyond", "require(True",
              "refused: something more", slow=True),
 )
 # fmt: on

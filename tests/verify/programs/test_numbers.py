@@ -15,7 +15,7 @@ from anchorhead.network import Network
 from anchorhead.network.files import content_of
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
-from anchorhead.verify.errors import Unreadable
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.slopes import slopes_of
@@ -114,7 +114,7 @@ def test_ends_at_0_are_defined() -> None:
 
 def test_a_parameter_that_varies_is_refused() -> None:
     for op, more in (("leaky_relu", [0]), ("elu", [0]), ("celu", [0]), ("clip", [0, 0]), ("soft_threshold", [0])):
-        with pytest.raises(Unreadable, match="no constant"):
+        with pytest.raises(NotVerified, match="no constant"):
             read_expression({"nodes": [X, [op, 0, *more]]})
 
 

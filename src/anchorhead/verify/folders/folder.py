@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from anchorhead.verify.errors import NotVerified, Unreadable, require
+from anchorhead.verify.errors import NotVerified, require, whole
 from anchorhead.verify.folders.activations import Activation, activation_of
 from anchorhead.verify.folders.layer import Map, Norm, Range, gated_bound, plain_bound, range_of
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
@@ -106,7 +106,7 @@ def verify_folder(folder: str | Path, tell: Tell = lambda done, total, what: Non
     try:
         return _verified(Path(folder), tell)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise Unreadable(f"{folder} is no folder of an attention-only model: {error!r}"[:300]) from error
+        raise NotVerified(f"{folder} is no folder of an attention-only model: {error!r}"[:300]) from error
 
 
 def _verified(folder: Path, tell: Tell) -> list[LayerChecked]:
@@ -128,7 +128,7 @@ def _verified(folder: Path, tell: Tell) -> list[LayerChecked]:
         place = f"{stated['name']}.{family.place}"
         require(place in places, f"the report has {stated['name']}, where no heads stand")
         tell(number, len(layers), f"reading {place}")
-        which.append(_index(places[place], settings["heads"]))
+        which.append(whole(places[place], 0, len(settings["heads"]), f"the head of {place}"))
         _require_same_numbers(arrays, place, settings["heads"][which[-1]])
         prepared.append(_prepared(family, config, stated, arrays, model))
     require(len({one.name for one in prepared}) == len(places), "the report has a layer twice")
@@ -202,12 +202,6 @@ def _check_heads(
             verify_gate(_parts(numbers, model), activation.function, low, high, model.dtype, least)
         else:
             verify_self_key(*_self_key(numbers, model), activation.function, low, high, model.dtype, least)
-
-
-def _index(place: Any, heads: list[Any]) -> int:
-    good = isinstance(place, int) and not isinstance(place, bool) and 0 <= place < len(heads)
-    require(good, "a layer whose head is not there")
-    return place
 
 
 def _require_same_numbers(arrays: _Arrays, place: str, numbers: Mapping[str, Any]) -> None:
@@ -295,7 +289,7 @@ class _Arrays:
                     for name in file.keys():  # noqa: SIM118
                         self.files.setdefault(name, []).append(path)
         except (OSError, SafetensorError, ValueError) as error:
-            raise Unreadable(f"{folder} cannot be read: {error}") from error
+            raise NotVerified(f"{folder} cannot be read: {error}") from error
 
     def get(self, name: str) -> np.ndarray | None:
         for was, now in self.renamed:
@@ -334,6 +328,6 @@ def _json(path: Path) -> dict[str, Any]:
         require(path.stat().st_size <= MAX_JSON, f"{path} is larger than {MAX_JSON:,} bytes")
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise Unreadable(f"{path} cannot be read: {error}") from error
+        raise NotVerified(f"{path} cannot be read: {error}") from error
     require(isinstance(found, dict), f"{path} holds no settings")
     return found

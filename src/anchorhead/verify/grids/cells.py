@@ -28,12 +28,11 @@ LOOKS = {1: 1000, 2: 100, 3: 100, 4: 100}
 """Boxes of cells, at most."""
 
 
-def cover(grid: Grid, known: Known, box: Box, model: Arithmetic, stated: float, looks: int | None = None) -> int:
+def cover(grid: Grid, known: Known, box: Box, model: Arithmetic, stated: float) -> int:
     """The number of boxes that it took to show |computed r - f| <= stated; raises NotVerified where that does not
     follow, and Unsettled where it takes more."""
     grid.check()
-    waiting, looked = [box], 0
-    looks = LOOKS[len(box)] if looks is None else looks
+    waiting, looked, looks = [box], 0, LOOKS[len(box)]
     while waiting:
         box = waiting.pop()
         looked += 1

@@ -18,7 +18,6 @@ from math import prod
 
 import numpy as np
 
-from anchorhead.verify.claims import Explained, Unit
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, summed
 from anchorhead.verify.grids.cells import cover
@@ -32,8 +31,6 @@ from anchorhead.verify.readings import Reading, heard, lowered
 from anchorhead.verify.rounding import Arithmetic
 
 GATE = 4000.0
-STEEP, FEW = 24.0, 2
-"""How far logits may differ over half a box before so many boxes of cells are looked at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,21 +146,6 @@ class Grids:
         size = float(np.abs(grid.values).max()) * (1 + 4 * float(self.model.gamma(grid.values.size + 2)))
         return found, size, f"a grid of {sides} along {names}"
 
-    def of_unit(self, unit: Unit) -> Explained | None:
-        """A head on one number, the only input, that stands for a function which is given: a grid of one axis."""
-        (part, *more), t = unit.parts, unit.reading.t
-        wrong = (
-            part.wrong.any() or part.wrong_slope.any() or part.value_error.any() or part.lean or part.own is not None
-        )
-        origin = _origin(t, unit.reading.ends, part.terms, self.exact, self.model)
-        if more or wrong or origin is None or unit.claimed is None:
-            return None
-        reading = GridReading(
-            (int(t.ids[0]),), ((part.slopes, part.offsets),), np.array([origin]), np.arange(len(part.slopes))
-        )
-        form, size, words = self.explain(reading, part.values, unit.claimed.of)
-        return Explained(form, size, size, words, float(form.approximation[0, 0]))
-
     def verify(self, tell: Callable[[int, int, str], object]) -> None:
         """Every grid for its allowance; raises where that does not do. tell: told how far it is."""
         for number, one in enumerate(self.waiting):
@@ -184,14 +166,10 @@ class Grids:
 def prove(
     grid: Grid, function: Expression, variables: Sequence[str], box: Box, model: Arithmetic, allowed: float
 ) -> int:
-    """By the lemma of smooth functions, or by cells; where the softmax is steep, by a few cells first."""
-    known = known_of(function, variables)
-    steep = max(np.ptp(slopes) * (b - a) / 2 for (slopes, _), (a, b) in zip(grid.axes, box, strict=True)) > STEEP
-    with suppress(Unsettled):
-        return cover(grid, known, box, model, allowed, FEW if steep else 0)
+    """By the lemma of smooth functions, or by cells."""
     with suppress(Unsettled):
         return verify_grid(grid, function, variables, box, model, allowed)
-    return cover(grid, known, box, model, allowed)
+    return cover(grid, known_of(function, variables), box, model, allowed)
 
 
 def _of_all(reading: GridReading, inputs: list[int]) -> GridReading:

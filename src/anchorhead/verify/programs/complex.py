@@ -18,7 +18,7 @@ from typing import Any
 
 from flint import acb, arb
 
-from anchorhead.verify.programs.numbers import BALLS, decided
+from anchorhead.verify.programs.numbers import BALLS, POINTS, decided
 
 UNKNOWN = acb(arb.nan(), arb.nan())
 
@@ -61,24 +61,13 @@ def _softplus(a: Any) -> Any:
 
 
 COMPLEX: dict[str, Callable[..., Any]] = {
-    "pi": arb.pi,
-    "e": arb.const_e,
-    "add": lambda *terms: reduce(lambda a, b: a + b, terms),
-    "mul": lambda *factors: reduce(lambda a, b: a * b, factors),
-    "neg": lambda a: -a,
-    "div": lambda a, b: a / b,
+    **{op: POINTS[op] for op in ("pi", "e", "add", "mul", "neg", "div")},
+    **{op: lambda a, op=op: getattr(a, op)() for op in ("exp", "expm1", "sin", "cos", "tanh", "erf", "erfc")},
     "integer_power": _power,
     "power": lambda a, b: (b * acb(a).log(analytic=True)).exp(),
-    "exp": lambda a: a.exp(),
-    "expm1": lambda a: acb(a).expm1(),
     "log": lambda a: acb(a).log(analytic=True),
     "log1p": lambda a: (1 + acb(a)).log(analytic=True),
     "sqrt": lambda a: acb(a).sqrt(analytic=True),
-    "sin": lambda a: a.sin(),
-    "cos": lambda a: a.cos(),
-    "tanh": lambda a: a.tanh(),
-    "erf": lambda a: a.erf(),
-    "erfc": lambda a: a.erfc(),
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "abs": lambda a: _where("<", a, arb(0), -a, a),

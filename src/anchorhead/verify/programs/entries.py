@@ -20,14 +20,15 @@ Rows = list[list[Any]]
 """Tokens, and their features."""
 
 
-def entries(program: Program, inputs: Rows, rules: Rules) -> Rows:
-    """What the program puts out, given its inputs."""
+def entries(program: Program, inputs: Rows, rules: Rules, of: int | None = None) -> Rows:
+    """What the program puts out, given its inputs; or the quantity at another place."""
     require(len(program.outputs) == 1, "a program of several outputs")
+    last = program.outputs[0] if of is None else of
     found: list[Rows] = []
-    for place, step in enumerate(program.steps):
+    for place, step in enumerate(program.steps[: last + 1]):
         require(isinstance(step, Input) == (place == 0), "a program of several inputs")
         found.append(inputs if place == 0 else _step(step, found, rules))
-    return found[program.outputs[0]]
+    return found[last]
 
 
 def _step(step: object, found: Sequence[Rows], rules: Rules) -> Rows:

@@ -240,11 +240,11 @@ def _term(weight: np.ndarray, radius: np.ndarray | None, q: Forms, quantities: Q
     off = np.zeros(weight.shape) if radius is None else radius
     if weight.ndim == 3:  # as one across tokens, that has nothing to do with others than its own
         weight, off = (each[:, :, None] if len(q.constant) == 1 else _apart(each) for each in (weight, off))
-    shape = None
+    shape, fits = None, weight.shape[weight.ndim // 2 :] == q.shape[2 - weight.ndim // 2 :]
+    require(fits, f"weights {weight.shape} of a quantity {q.shape} in the program")
     if weight.ndim == 4:
         shape, q = weight.shape[:2], q.reshaped(1, q.shape[0] * q.shape[1])
         weight, off = (each.reshape(shape[0] * shape[1], -1) for each in (weight, off))
-    require(weight.shape[1] == q.shape[1], f"weights {weight.shape} of a quantity {q.shape} in the program")
     result = mapped(weight, None, q, quantities, EXACT)
     result = Forms(result.ids, *result.arrays[:3], result.rounding + q.size(quantities) @ off.T * (1 + 1e-9))
     return result if shape is None else result.reshaped(*shape)

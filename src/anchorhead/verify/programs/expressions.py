@@ -13,7 +13,6 @@ refused. Evaluations take the numbers that variables stand for:
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from typing import Any
 
 from flint import arb, arb_series
 
-from anchorhead.verify.errors import NotVerified, Unreadable
+from anchorhead.verify.errors import NotVerified, number, require, whole
 from anchorhead.verify.programs.numbers import BALLS, POINTS, RANGES, Range, decided
 
 MAX_NODES = 2_000
@@ -108,55 +107,42 @@ def is_plain(name: str) -> bool:
 def read_expression(data: Any) -> Expression:
     """The expression that was saved."""
     rows = data.get("nodes") if isinstance(data, dict) else None
-    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_NODES:
-        raise Unreadable(f"an expression is a list of 1 to {MAX_NODES} nodes")
+    good = isinstance(rows, list) and 0 < len(rows) <= MAX_NODES
+    require(good, f"an expression is a list of 1 to {MAX_NODES} nodes")
     nodes = tuple(_node(row, place) for place, row in enumerate(rows))
     varies: list[bool] = []
     for op, _, places in nodes:
         varies.append(op == "variable" or any(varies[place] for place in places))
-        if op in _PARAMETERS and any(varies[place] for place in places[1:]):
-            raise Unreadable(f"{op} with a parameter that is no constant")
+        constant = op not in _PARAMETERS or not any(varies[place] for place in places[1:])
+        require(constant, f"{op} with a parameter that is no constant")
     if nodes == ASINH.nodes:
         nodes = (nodes[1], ("asinh", None, (0,)))
     return Expression.of(nodes)
 
 
 def _node(row: Any, place: int) -> tuple[str, Any, tuple[int, ...]]:
-    if not isinstance(row, list) or not row or not isinstance(row[0], str):
-        raise Unreadable(f"node {place} of an expression is not a list that begins with an operation")
+    good = isinstance(row, list) and bool(row) and isinstance(row[0], str)
+    require(good, f"node {place} of an expression is not a list that begins with an operation")
     op, *rest = row
     data = None
     if op in ("number", "variable", "integer_power", "where"):
-        if not rest:
-            raise Unreadable(f"node {place} of an expression, {op}, has no data")
+        require(bool(rest), f"node {place} of an expression, {op}, has no data")
         data = _data(op, rest.pop(0))
-    for one in rest:
-        if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < place:
-            raise Unreadable(f"node {place} of an expression reads node {str(one)[:20]}")
+    places = tuple(whole(one, 0, place, f"what node {place} of an expression reads") for one in rest)
     most, least = OPERATIONS.get(op, (-1, 0))
-    if not least <= len(rest) <= most:
-        raise Unreadable(f"node {place} of an expression is {op[:40]!r} of {len(rest)} arguments")
-    return op, data, tuple(rest)
+    require(least <= len(rest) <= most, f"node {place} of an expression is {op[:40]!r} of {len(rest)} arguments")
+    return op, data, places
 
 
 def _data(op: str, value: Any) -> Any:
-    good = {
-        "number": isinstance(value, int | float) and not isinstance(value, bool),
-        "variable": isinstance(value, str) and len(value) < 100,
-        "integer_power": isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_EXPONENT,
-        "where": value in ("<", "<="),
-    }[op]
-    if not good:
-        raise Unreadable(f"{op} with the data {str(value)[:40]!r}")
-    if op != "number":
-        return value
-    try:
-        number = float(value)
-    except OverflowError as error:
-        raise Unreadable("a number that no float64 can hold") from error
-    if not math.isfinite(number):
-        raise Unreadable("a number that is not finite")
-    return number
+    match op:
+        case "number":
+            return number(value, "a number of an expression")
+        case "integer_power":
+            return whole(value, -MAX_EXPONENT, MAX_EXPONENT + 1, "an exponent")
+    good = value in ("<", "<=") if op == "where" else isinstance(value, str) and len(value) < 100
+    require(good, f"{op} with the data {str(value)[:40]!r}")
+    return value
 
 
 def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[str, Callable[..., Number]]) -> Number:

@@ -9,13 +9,13 @@ A quantity is an array tokens x features. Steps and their meaning:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import Unreadable, require
+from anchorhead.verify.errors import NotVerified, require, whole
 from anchorhead.verify.files import Stored
 from anchorhead.verify.programs.expressions import Expression, is_plain, read_expression
 
@@ -114,7 +114,7 @@ class Program:
 def read_program(stored: Stored) -> Program:
     """The program of a file."""
     if stored.program is None:
-        raise Unreadable("the file has no program: there is nothing to compare the network with")
+        raise NotVerified("the file has no program: there is nothing to compare the network with")
     return _Reader(stored).program(stored.program, "program.", 0)
 
 
@@ -142,27 +142,18 @@ class _Reader:
 
     def program(self, data: Mapping[str, Any], prefix: str, depth: int) -> Program:
         rows = data.get("steps") if isinstance(data, dict) else None
-        if not isinstance(rows, list) or not rows or depth > MAX_DEPTH:
-            raise Unreadable("a program is a list of steps, and no Repeat in too many others")
+        good = isinstance(rows, list) and bool(rows) and depth <= MAX_DEPTH
+        require(good, "a program is a list of steps, and no Repeat in too many others")
         self.count += len(rows)
-        if self.count > MAX_STEPS:
-            raise Unreadable(f"a program of more than {MAX_STEPS:,} steps")
-        steps: list[Any] = []
-        for place, row in enumerate(rows):
-            steps.append(self._step(row, place, prefix, depth))
-            _require_fit(steps, place)
+        require(self.count <= MAX_STEPS, f"a program of more than {MAX_STEPS:,} steps")
+        steps = tuple(self._step(row, place, prefix, depth) for place, row in enumerate(rows))
         names, outputs = data.get("names"), data.get("outputs")
         conditions, axis = data.get("conditions"), data.get("token_axis")
-        damaged = "the names, outputs, conditions or axis of a program are damaged"
-        if not isinstance(names, list) or len(names) != len(rows) or not all(isinstance(name, str) for name in names):
-            raise Unreadable(damaged)
-        if not isinstance(outputs, list) or not outputs or not isinstance(conditions, list):
-            raise Unreadable(damaged)
-        if not all(isinstance(one, dict) for one in conditions) or not isinstance(axis, bool):
-            raise Unreadable(damaged)
-        return Program(
-            tuple(steps), tuple(names), tuple(_place(one, len(rows)) for one in outputs), tuple(conditions), axis
-        )
+        good = all(isinstance(one, list) for one in (names, outputs, conditions)) and isinstance(axis, bool)
+        good = good and len(names) == len(rows) and all(isinstance(name, str) for name in names) and bool(outputs)
+        good = good and all(isinstance(one, dict) for one in conditions)
+        require(good, "the names, outputs, conditions or axis of a program are damaged")
+        return Program(steps, tuple(names), tuple(_place(one, len(rows)) for one in outputs), tuple(conditions), axis)
 
     def _step(self, row: Any, place: int, prefix: str, depth: int) -> Any:
         kind = row.get("step") if isinstance(row, dict) else None
@@ -180,8 +171,7 @@ class _Reader:
                     return Dot(a, b)
                 case "Attend":
                     asked = [None if row[name] is None else _place(row[name], place) for name in ("queries", "keys")]
-                    if row["mask"] not in (None, "causal"):
-                        raise Unreadable(f"a mask {str(row['mask'])[:40]!r} of step {place}")
+                    require(row["mask"] in (None, "causal"), f"a mask {str(row['mask'])[:40]!r} of step {place}")
                     return Attend(_place(row["values"], place), asked[0], asked[1], row["mask"])
                 case "Normalise":
                     return Normalise(_place(row["of"], place), str(row["norm"]), float(row["eps"]))
@@ -190,15 +180,15 @@ class _Reader:
                     carried, given = (tuple(_place(one, place) for one in row[name]) for name in ("carried", "given"))
                     return Repeat(body, carried, given, _place(row["times"], 2**40), bool(row["collect"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise Unreadable(f"step {place} of the program ({kind}) is damaged: {error!r}"[:200]) from error
-        raise Unreadable(f"step {place} of the program is a {str(kind)[:40]!r}, which is not known")
+            raise NotVerified(f"step {place} of the program ({kind}) is damaged: {error!r}"[:200]) from error
+        raise NotVerified(f"step {place} of the program is a {str(kind)[:40]!r}, which is not known")
 
     def _array(self, name: str, dims: tuple[int, ...], needed: bool = True) -> Any:
         if not needed and name not in self.stored.tensors:
             return None
         array = self.stored.array(name)
-        if array.ndim not in dims or not array.size or not np.isfinite(array).all():
-            raise Unreadable(f"the array {name} has shape {array.shape}, or is not finite")
+        good = array.ndim in dims and array.size > 0 and bool(np.isfinite(array).all())
+        require(good, f"the array {name} has shape {array.shape}, or is not finite")
         return array
 
     def _input(self, row: Mapping[str, Any], at: str) -> Input:
@@ -206,10 +196,10 @@ class _Reader:
         tokens, most = (None if row[name] is None else _place(row[name], 2**40) for name in ("tokens", "most"))
         low, high = (self._array(f"{at}.{end}", (2,), needed=False) for end in ("low", "high"))
         shape = (tokens or 1, len(features))
-        if (low is None) != (high is None) or tokens == 0 or not features:
-            raise Unreadable("an input without tokens or features, or with one end of its box")
-        if low is not None and (low.shape != shape or high.shape != shape or (low > high).any()):
-            raise Unreadable(f"the box of an input of {shape} is {low.shape}, or empty")
+        good = (low is None) == (high is None) and tokens != 0 and bool(features)
+        require(good, "an input without tokens or features, or with one end of its box")
+        good = low is None or (low.shape == high.shape == shape and bool((low <= high).all()))
+        require(good, f"the box of an input of {shape} has another shape, or is empty")
         return Input(features, tokens, most, low, high)
 
     def _affine(self, row: Mapping[str, Any], at: str, place: int) -> Affine:
@@ -219,8 +209,8 @@ class _Reader:
         bias = self._array(f"{at}.bias", (2,)).astype(np.float64)
         radius = self._array(f"{at}.bias_radius", (2,), needed=False)
         for beside, one in zip((*weights, bias), (*radii, radius), strict=True):
-            if one is not None and (one.shape != beside.shape or (one < 0).any()):
-                raise Unreadable(f"the radii of step {place} do not fit")
+            fits = one is None or (one.shape == beside.shape and bool((one >= 0).all()))
+            require(fits, f"the radii of step {place} do not fit")
         return Affine(of, weights, tuple(radii), bias, radius)
 
     def _apply(self, row: Mapping[str, Any], at: str, place: int) -> Apply:
@@ -228,44 +218,15 @@ class _Reader:
         which = self._array(f"{at}.which", (1,))
         of = tuple(_place(one, place) for one in row["of"])
         arguments = tuple(str(name) for name in row["arguments"])
-        if which.dtype.kind != "i" or which.min() < 0 or which.max() >= len(functions):
-            raise Unreadable(f"step {place} of the program applies functions that it has not")
-        if len(of) != len(arguments) or len(set(arguments)) < len(arguments) or not of:
-            raise Unreadable(f"step {place} of the program calls {len(of)} quantities {arguments}")
+        known = which.dtype.kind == "i" and which.min() >= 0 and which.max() < len(functions)
+        require(known, f"step {place} of the program applies functions that it has not")
+        fits = len(of) == len(arguments) == len(set(arguments)) > 0
+        require(fits, f"step {place} of the program calls {len(of)} quantities {arguments}")
         for function in functions:
             names = function.variables if isinstance(function, Expression) else function.arguments
-            if not set(names) <= set(arguments):
-                raise Unreadable(f"step {place} of the program applies a function of {names}, given {arguments}")
+            given = set(names) <= set(arguments)
+            require(given, f"step {place} of the program applies a function of {names}, given {arguments}")
         return Apply(functions, which, of, arguments)
-
-
-def _require_fit(steps: Sequence[Any], place: int) -> None:
-    """That weights are for as many features as there are, and functions are of one feature or of so many."""
-    match steps[place]:
-        case Affine() as step:
-            pairs = [(of, {weight.shape[-1]}) for of, weight in zip(step.of, step.weights, strict=True)]
-        case Apply() as step:
-            pairs = [(of, {1, len(step.which)}) for of in step.of]
-        case _:
-            return
-    for of, fit in pairs:
-        width = _width(steps, of)
-        if width is not None and width not in fit:
-            raise Unreadable(f"step {place} of the program takes {max(fit)} features of step {of}, which has {width}")
-
-
-def _width(steps: Sequence[Any], place: int) -> int | None:
-    """How many features a step has, where that is plain to see."""
-    match steps[place]:
-        case Input() as step:
-            return len(step.features)
-        case Affine() as step:
-            return int(step.bias.shape[1])
-        case Apply() as step:
-            return len(step.which)
-        case Attend(of, _, _, _) | Normalise(of, _, _):
-            return _width(steps, of)
-    return None
 
 
 def _function(data: Any) -> Expression | Opaque:
@@ -277,6 +238,4 @@ def _function(data: Any) -> Expression | Opaque:
 
 
 def _place(value: Any, limit: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-        raise Unreadable(f"{str(value)[:40]!r} in a program, where a whole number below {limit} belongs")
-    return value
+    return whole(value, 0, limit, "a number of a program")

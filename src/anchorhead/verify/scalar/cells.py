@@ -206,8 +206,7 @@ class _Proof:
         return [(a, middle, depth + 1), (middle, b, depth + 1)]
 
     def _cut(self, a: arb, b: arb) -> list[tuple[arb, arb]]:
-        """First cells: for many anchors, quarters between the places where neighbours weigh the same, so that cells of
-        even anchors are translates of one another."""
+        """First cells: for many anchors, quarters between the places where neighbours weigh the same."""
         if max(part.count for part in self.parts) < MANY:
             return [(a, b)]
         low, high = float(a), float(b)

@@ -28,7 +28,7 @@ from anchorhead.verify.rounding import (
     softmax_log_error,
     softmax_read_error,
 )
-from anchorhead.verify.scalar.gaps import exact_sum, gaps
+from anchorhead.verify.scalar.gaps import gaps
 from anchorhead.verify.scalar.part import Part
 
 ORDER = 10
@@ -79,7 +79,6 @@ class Softmax:
         own = np.zeros(self.count) if part.own is None else part.own
         columns = part.slopes, part.offsets, part.values, own
         self.a, self.g, self.v, self.own = ([exact(x) for x in column] for column in columns)
-        self.known: dict[tuple, arb_series] = {}
         self.expansions: dict[bytes, tuple[list[arb], arb_mat]] = {}
 
     def largest(self, far: float) -> float:
@@ -126,26 +125,7 @@ class Softmax:
         return found[(steps > 0) & np.isfinite(found)]
 
     def series(self, c: arb, h: arb, near: np.ndarray, order: int) -> arb_series:
-        """h^j r^(j) / j! at c, a point or a cell, less what the first of these keys holds, the
-        heaviest.
-
-        What depends on differences alone is kept: cells of even anchors are translates of one another.
-        """
-        if self.count < MANY or self.part.own is not None:
-            return self._series(c, h, near, order)
-        a, g, top = self.a, self.g, near[0]
-        here = c.mid()
-        offsets = [(a[k] - a[top]) * here + (g[k] - g[top]) for k in near]
-        columns = self.part.slopes, self.part.values
-        differences = tuple(one.tobytes() for column in columns for one in exact_sum(column[near], -column[[top]]))
-        if not (all(one.is_exact() for one in offsets) and h.is_exact()):
-            return self._series(c, h, near, order)
-        name = (*differences, tuple(map(_name, offsets)), _name(h), order, c.is_exact())
-        if name not in self.known:
-            self.known[name] = self._series(c, h, near, order)
-        return self.known[name]
-
-    def _series(self, c: arb, h: arb, near: np.ndarray, order: int) -> arb_series:
+        """h^j r^(j) / j! at c, a point or a cell, less what the first of these keys holds, the heaviest."""
         top, *others = near.tolist()
         if not others:
             return arb_series([0], prec=order)
@@ -325,9 +305,3 @@ class Softmax:
             most = most + np.abs(self.part.own).max() * on.far[..., 0]
         underflow = 4 * (self.count - on.count) * self.model.tiny
         return (8 * leak[:, None] + underflow) * most
-
-
-def _name(number: arb) -> tuple[int, int]:
-    """An exact ball as whole numbers."""
-    mantissa, exponent = number.man_exp()
-    return int(mantissa), int(exponent)
