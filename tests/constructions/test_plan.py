@@ -27,7 +27,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
-from anchorhead.lemmas.mlp import prove_mlp
+from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Attention, Linear, Softmax
 from anchorhead.proof.heads.uniform_activation_head import prove_uniform, ramp_of
 

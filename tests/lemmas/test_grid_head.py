@@ -14,8 +14,8 @@ from anchorhead.domain import Box
 from anchorhead.heads.atom import softmax
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.mlp import Affine
-from anchorhead.lemmas.mlp import prove_claims
 from anchorhead.lemmas.output import OutputBound
+from anchorhead.lemmas.prove import prove_claims
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.arithmetic.affine_forms import Sources, embedded
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of

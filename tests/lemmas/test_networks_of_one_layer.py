@@ -15,9 +15,9 @@ from anchorhead.constructions.theorems.truncated_linear import claim_of as ramp_
 from anchorhead.domain import Box
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.language.targets.ramp import TruncatedLinear
-from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import Smoothed
 from anchorhead.lemmas.one_number import OneNumber
+from anchorhead.lemmas.prove import prove_functions
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import prove_head

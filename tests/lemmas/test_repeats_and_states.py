@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.lemmas.mlp import prove_mlp
+from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.lemmas.walk import MAX_LAYERS
 from anchorhead.network import Attention, Linear, Network, Repeat
 from tests.lemmas.test_walk import ON, errors, holds, made

@@ -24,7 +24,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.activation_names import activation_of
 from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.activations import Steepness
-from anchorhead.lemmas.mlp import prove_claims, prove_on_image
+from anchorhead.lemmas.prove import prove_claims, prove_on_image
 from anchorhead.lemmas.self_key import SelfKeys, speed_of
 from anchorhead.network import Attention, Embed, Linear, Network
 from anchorhead.proof.arithmetic.affine_forms import Sources

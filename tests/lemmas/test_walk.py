@@ -15,8 +15,8 @@ from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.lemmas import copy, interval
-from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.output import OutputBound
+from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Attention, Linear, Network
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, embedded
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64, arithmetic_of

@@ -17,13 +17,10 @@ from torch import nn
 
 import anchorhead as ah
 from anchorhead.convert import KernelSmoother
-from anchorhead.convert.models import read
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import saturated, steps
 from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.proof.heads.activation_head import ActivationHead
-from anchorhead.proof.search.mlp_search import bends_of
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
 WITHIN = {"float64": 1e-9, "float32": 1e-2}
@@ -47,12 +44,13 @@ def heads(network: ah.Network) -> list[tuple]:
     assert known is not None
     found = []
     for number, data in enumerate(known.data["shapes"]):
-        shape = ActivationHead.from_record(number, data, known.arrays)
-        for part in shape.parts:
-            keys = part.slopes, part.offsets, part.values[:, 0]
+        ends = [(data[end] - data["in_shift"]) / data["in_scale"] for end in ("low", "high")]
+        for part in range(data["parts"]):
+            names = (f"shape.{number}.{part}.{name}" for name in ("slopes", "offsets", "values"))
+            keys = tuple(known.arrays[name].reshape(-1) for name in names)
             series = saturated(*keys, network.dtype)
             if series is not None:
-                found.append((keys, series, shape.queries))
+                found.append((keys, series, (ends[0], ends[1])))
     return found
 
 
@@ -268,8 +266,6 @@ def test_a_neuron_that_no_input_moves_is_no_head(form: str, layout: str, dtype: 
     known = network.derivation
     assert known is not None
     assert len(known.arrays["0.assigned"]) == 4
-    bends = bends_of(network, read(model, None, None)[0], np.full(3, -1.0), np.full(3, 1.0))
-    assert {bend.neuron for bend in bends} <= {0, 1, 3, 5}
 
 
 @pytest.mark.parametrize("form", ["two-layer", "deep"])

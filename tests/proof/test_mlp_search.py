@@ -10,9 +10,9 @@ import pytest
 
 import anchorhead as ah
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Network
-from anchorhead.proof.search.mlp_search import EVALUATIONS, Worst, bends_of, worst_error
+from anchorhead.proof.search.mlp_search import EVALUATIONS, Worst, worst_error
 
 RELU = parse("relu(x)")
 
@@ -57,27 +57,11 @@ def test_it_finds_more_than_random_inputs_do():
         assert searched(network, target, evaluations=5000).error > 1.05 * random
 
 
-@pytest.mark.parametrize("layer", [0, 1])
-def test_a_narrow_error_is_found_in_every_layer(layer):
+def test_a_narrow_error_is_found():
     """A head that is a little wrong errs at the kink alone, a millionth of the box wide."""
     target = mlp((3, 4, 4, 1), seed=5)
     network = converted(target, within=1e-3)
-    shapes = len({id(place) for place in bends_of(network, target, -np.ones(3), np.ones(3)) if place.layer == layer})
-    assert shapes
     assert searched(network, target, evaluations=3000).error > network.certificate.bound / 50
-
-
-def test_bends_are_the_kinks_and_the_crossings_of_the_anchors_within_reach():
-    weight = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
-    first = Hidden.of(weight, np.array([0.25, 0.0, 5.0, 0.0]), RELU)
-    target = Mlp((Hidden.of(np.eye(2), np.zeros(2), IDENTITY), first), Affine(np.ones((1, 4)), np.zeros(1)))
-    network = converted(target)
-    bends = bends_of(network, target, -np.ones(2), np.ones(2))
-    assert {bend.neuron for bend in bends if bend.at == 0} == {0, 1, 3}
-    assert {bend.layer for bend in bends} == {1}
-    assert any(bend.at != 0 for bend in bends)
-    bare = bends_of(network.with_(derivation=None, certificate=None), target, -np.ones(2), np.ones(2))
-    assert [(bend.neuron, bend.at) for bend in bare] == [(0, 0.0), (1, 0.0), (3, 0.0)]
 
 
 def test_a_network_that_was_changed_is_caught():

@@ -20,8 +20,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.forms import box_of
 from anchorhead.language.program import Program
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
-from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.kernel import METHOD, Smoothed, exact_logits
+from anchorhead.lemmas.prove import prove_functions
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.proof.arithmetic.arithmetic import require_model

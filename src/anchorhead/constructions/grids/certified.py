@@ -15,7 +15,7 @@ from anchorhead.language.program import Program
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.lemmas.mlp import prove_claims
+from anchorhead.lemmas.prove import prove_claims
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.grids.proven_grid import GridClaim, ProvenGrid

@@ -27,7 +27,7 @@ from anchorhead.proof.heads.activation_head import ActivationHead
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
 def foreseen(laid: Laid, sources: Sources, request: BuildRequest) -> float:
-    """About what `lemmas.mlp.prove_mlp` will find for a network of these neurons."""
+    """About what `lemmas.prove.prove_mlp` will find for a network of these neurons."""
     arithmetic, middle = arithmetic_of(request.dtype), laid.middle
     centring = Embed(np.ones((1, 1)), -middle[:, None], tokens=len(middle))  # each input as if it were a token
     x = Diagonal(embedded(centring, sources.apart(), arithmetic)[0])

@@ -27,7 +27,7 @@ from anchorhead.language.of_targets import program_of_parts
 from anchorhead.language.program import Program
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.several import SeveralVariables
-from anchorhead.lemmas.mlp import prove_claims
+from anchorhead.lemmas.prove import prove_claims
 from anchorhead.network import Attention, Network
 from anchorhead.network.claim_table import ClaimTable
 from anchorhead.network.derivation import Derivation

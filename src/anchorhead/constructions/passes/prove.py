@@ -15,9 +15,9 @@ from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.domain import Box
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine, Mlp
-from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
+from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.direct import DirectModule, series_data

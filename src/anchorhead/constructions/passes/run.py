@@ -33,8 +33,8 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.output import OutputBound
+from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model

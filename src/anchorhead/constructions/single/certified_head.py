@@ -22,8 +22,8 @@ from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.solver.measure import estimate
 from anchorhead.heads.solver.problem import Problem
 from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
-from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
+from anchorhead.lemmas.prove import prove_functions
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import side_by_side

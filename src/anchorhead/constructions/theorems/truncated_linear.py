@@ -18,9 +18,9 @@ from anchorhead.given import checked_count, checked_number, shown
 from anchorhead.language.forms import box_of
 from anchorhead.language.program import Program
 from anchorhead.language.targets.ramp import TruncatedLinear
-from anchorhead.lemmas.functions import prove_functions
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound
+from anchorhead.lemmas.prove import prove_functions
 from anchorhead.network import Attention, Network
 from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model

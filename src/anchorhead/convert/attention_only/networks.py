@@ -31,7 +31,7 @@ from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.lemmas.activations import Steepness
-from anchorhead.lemmas.mlp import prove_on_image
+from anchorhead.lemmas.prove import prove_on_image
 from anchorhead.lemmas.self_key import OwnPart, SelfKeys
 from anchorhead.network import Derivation, Network
 from anchorhead.network.derivation import Entry, Lemma

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,21 @@ def prove_sup(
     several = _lists(pieces)
     if len(several) != len(heads):
         raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
-    sup = Supremum(rtol, floor, effort)
-    for head, own in zip(heads, several, strict=True):
-        spans = _spans(own, head, low, high)
+    return prove_outputs(heads, several, low, high, Supremum(rtol, floor, effort), jump)
+
+
+def prove_outputs(
+    heads: Sequence[BallHead],
+    pieces: Sequence[Sequence[Piece]],
+    low: float,
+    high: float,
+    sup: Supremum,
+    jump: float = 0.0,
+    relative: bool = False,
+) -> Proof:
+    """The same for heads on balls, one an output; relative: of |target(s) - head(s)| / max(1, |s|)."""
+    for head, own in zip(heads, pieces, strict=True):
+        spans = _spans(own, head, low, high, relative)
         sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks())
     with precision(128):
         bound = upper(arb(sup.bound) + jump) if jump else sup.bound
@@ -169,20 +182,25 @@ def _whole(f: Enclosure, low: float, high: float, operations: int) -> Span:
     return Span(arb(low), arb(high), (arb(low), arb(high)), f, operations)
 
 
-def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> list[Span]:
-    """target - head on the pieces that [low, high] needs, with exact ends; an error if they leave a gap."""
+def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float, relative: bool) -> list[Span]:
+    """target - head on the pieces that [low, high] needs, with exact ends; an error if they leave a gap.
+
+    Relative to max(1, |s|) pieces are cut at -1 and 1: between these the divisor is 1, and beyond them -s and s.
+    """
     spans: list[Span] = []
-    reached = start = arb(low)
-    end = arb(high)
+    cuts = [low, *(cut for cut in (-1.0, 1.0) if relative and low < cut < high), high]
+    reached, end = arb(low), arb(high)
     with precision(256):
         for left, right, target in pieces:
-            outer = left.lower().max(start), right.upper().min(end)
-            if not (outer[0] <= outer[1] and outer[0] <= reached):
-                continue
-            reached = reached.max(outer[1])
-            inner = left.upper().max(start), right.lower().min(end)
-            operations = operations_of(target) + head.operations
-            spans.append(Span(*outer, inner, _difference(target, head), operations))
+            for start, stop in pairwise(map(arb, cuts)):
+                outer = left.lower().max(start), right.upper().min(stop)
+                if not (outer[0] <= outer[1] and outer[0] <= reached):
+                    continue
+                reached = reached.max(outer[1])
+                inner = left.upper().max(start), right.lower().min(stop)
+                sign = (start >= 1) - (stop <= -1) if relative else 0
+                operations = operations_of(target) + head.operations
+                spans.append(Span(*outer, inner, _difference(target, head, sign), operations))
     if not spans or not reached >= end:
         raise AnchorheadError(
             f"the pieces of the target cover [{low}, {high}] only up to {float(reached)}: give pieces that adjoin"
@@ -190,8 +208,9 @@ def _spans(pieces: Sequence[Piece], head: BallHead, low: float, high: float) -> 
     return spans
 
 
-def _difference(target: Enclosure, head: BallHead) -> Callable[[acb], acb]:
-    return lambda z: target(z) - head(z)
+def _difference(target: Enclosure, head: BallHead, sign: int) -> Callable[[acb], acb]:
+    """Divided by sign times the argument, unless that is 0."""
+    return lambda z: (target(z) - head(z)) / (sign * z) if sign else target(z) - head(z)
 
 
 def check_interval(low: float, high: float) -> None:

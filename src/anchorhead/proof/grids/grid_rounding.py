@@ -1,11 +1,7 @@
 """How far a dtype's evaluation of a grid head may be from exact arithmetic, over a whole box: two bounds.
 
-For any values. Every axis is cut into cells. On one, log w_k is concave in x_j, so with A = sum w a at its centre c and
-half width h
-
-    w_k(x) <= w_k(c) exp(|a_k - A| h),
-
-and heads.grid_rounding turns upper bounds on the weights of each axis into a bound for every product of cells.
+For any values. Every axis is cut into cells, on which weights are bounded (proof.heads.on_cells), and
+heads.grid_rounding turns upper bounds on the weights of each axis into a bound for every product of cells.
 
 For values v_k near f(a_k), at places a_k near x. The dtype's exponentials are those of other weights,
 w_k exp(lambda_k) with |lambda_k| <= Lambda, up to a factor that all share; divided by their exact sum they are a convex
@@ -28,7 +24,7 @@ from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_rounding import asked_error, axis_log_errors, grid_read_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.grids.uniform_grid_weights import REACH, AxisSpread
-from anchorhead.proof.heads.on_cells import softmax_in_float64
+from anchorhead.proof.heads.on_cells import softmax_on_cells
 
 MAX_CELLS = 150_000
 FINE = 0.02  # cells on which logits move by no more than this, if there are not too many of them
@@ -109,14 +105,8 @@ def log_errors(
 
 
 def upper_weights(
-    slopes: Float[np.ndarray, " p"],
-    offsets: Float[np.ndarray, " p"],
-    origin: float,
-    cuts: Float[np.ndarray, " cuts"],
+    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], origin: float, cuts: Float[np.ndarray, " cuts"]
 ) -> Float[np.ndarray, "cells p"]:
     """Upper bounds on softmax_k(slopes (x - origin) + offsets) for x between neighbouring cuts."""
-    centre = cuts[1:] / 2 + cuts[:-1] / 2
-    half = np.maximum(cuts[1:] - centre, centre - cuts[:-1])[:, None] * UP
-    weights, noise = softmax_in_float64(slopes, offsets, centre - origin)
-    tilt = np.abs(slopes - (weights @ slopes)[:, None]) + noise * np.abs(slopes).max()
-    return np.minimum(weights * np.exp(tilt * half + noise), 1.0)
+    left, right = np.nextafter(cuts[:-1] - origin, -np.inf), np.nextafter(cuts[1:] - origin, np.inf)
+    return softmax_on_cells(slopes, offsets, np.zeros(len(slopes)), 0.0, left, right).weights

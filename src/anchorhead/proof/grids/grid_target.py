@@ -16,17 +16,14 @@ from __future__ import annotations
 
 import heapq
 import math
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import count
-from typing import Any
 
 import numpy as np
 from flint import acb, arb
 
-from anchorhead.language.expressions.balls import RULES, sigmoid_ball, softplus_ball
+from anchorhead.language.expressions.balls import RULES
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
@@ -117,7 +114,6 @@ class AnalyticTarget:
             array = np.empty(len(points), object)
             array[:] = list(points)
             axes.append(array.reshape([-1 if i == j else 1 for i in range(len(nodes))]))
-        quick = _EXACT | _NARROW if all(point.rad() < _THIN for points in nodes for point in points) else _EXACT
         rest = math.prod(len(points) for points in nodes[1:])
         step = max(1, _SLAB // rest)
         shape = tuple(len(points) for points in nodes[1:])
@@ -125,43 +121,16 @@ class AnalyticTarget:
             part = slice(start, start + step)
             at = dict(zip(self.variables, [axes[0][part], *axes[1:]], strict=True))
             rows = len(at[self.variables[0]])
-            each(np.stack([np.broadcast_to(_tensor(e, at, quick), (rows, *shape)) for e in self.expressions]), part)
+            each(np.stack([np.broadcast_to(_tensor(e, at), (rows, *shape)) for e in self.expressions]), part)
 
 
-_EXACT: dict[str, Callable[..., Any]] = {
-    "add": lambda *terms: reduce(operator.add, terms),
-    "mul": lambda *factors: reduce(operator.mul, factors),
-    "neg": operator.neg,
-    "div": operator.truediv,
-}
-"""Operations on arrays of balls, the same as those of balls.RULES."""
-_THIN = arb(2) ** -40
-_NARROW: dict[str, Callable[..., Any]] = {
-    name: np.frompyfunc(rule, 1, 1)
-    for name, rule in {
-        "exp": arb.exp,
-        "expm1": arb.expm1,
-        "tanh": arb.tanh,
-        "sigmoid": sigmoid_ball,
-        "softplus": softplus_ball,
-        "erf": arb.erf,
-        "erfc": arb.erfc,
-        "sin": arb.sin,
-        "cos": arb.cos,
-    }.items()
-}
-"""Those for which balls.RULES looks at the ends of wide balls: narrow ones need not."""
-
-
-def _tensor(expression: Expression, at: dict[str, np.ndarray], quick: dict[str, Callable[..., Any]]) -> np.ndarray:
+def _tensor(expression: Expression, at: dict[str, np.ndarray]) -> np.ndarray:
     """An expression on arrays of balls that broadcast: what depends on few variables is computed once for them."""
     results: list[np.ndarray] = []
     for op, data, places in expression.program:
         inner = [results[place] for place in places]
         if op == "variable":
             results.append(at[str(data)])
-        elif op in quick:
-            results.append(np.asarray(quick[op](*inner), object))
         elif places:
             rule = RULES[op]
             apply = np.frompyfunc(lambda *a, rule=rule, data=data: rule(data, *a), len(places), 1)

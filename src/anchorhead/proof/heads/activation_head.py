@@ -10,7 +10,6 @@ phi(2^k s) = 2^(dk) phi(s), the same shape serves z in 2^k [low, high]: powers o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.language.analysis.pieces import analyse
 from anchorhead.language.expressions.expression import Expression
@@ -120,7 +118,7 @@ class ActivationHead:
         return float(max(abs(low[0]), abs(high[0]))) * UP
 
     def record(self, number: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The shape as data and arrays, to be stored beside a target: a checker proves it again."""
+        """The shape as data and arrays, to be stored beside a target."""
         data = {
             "activation": self.activation.to_json(),
             **{name: getattr(self, name) for name in ("low", "high", "degree")},
@@ -133,25 +131,6 @@ class ActivationHead:
             for name in ("slopes", "offsets", "values")
         }
         return data, arrays
-
-    @classmethod
-    def from_record(cls, number: int, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ActivationHead:
-        """The stored shape, of which nothing is known yet."""
-        try:
-            parts = tuple(
-                Part(*(arrays[f"shape.{number}.{place}.{name}"] for name in ("slopes", "offsets", "values")))
-                for place in range(int(data["parts"]))
-            )
-            numbers = {name: float(data[name]) for name in ("in_scale", "in_shift", "out_scale", "out_shift")}
-            degree = None if data["degree"] is None else float(data["degree"])
-            activation = Expression.from_json(data["activation"])
-            low, high = float(data["low"]), float(data["high"])
-            shape = cls(activation, low, high, parts, np.inf, np.inf, **numbers, degree=degree)
-        except (KeyError, TypeError, ValueError) as error:
-            raise AnchorheadError(f"a stored head is damaged: {error!r}") from error
-        if not parts or not low < high or shape.in_scale <= 0 or shape.out_scale <= 0:
-            raise AnchorheadError("a stored head is damaged: it has no parts, no interval or no scale")
-        return shape
 
 
 def degree_of(activation: Expression) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.arithmetic.rounding import softmax_read_error
+from anchorhead.proof.heads.on_cells import softmax_on_cells
 from anchorhead.proof.heads.whole_head import NEGLIGIBLE, ScalarHead
 
 BLOCK = 2**20
@@ -75,10 +75,9 @@ class Cells:
         for cells, end in ((np.flatnonzero(below), 0), (np.flatnonzero(above), -1)):
             self._add_settled(head, cells, end, arithmetic)
         awake = np.flatnonzero(~(below | above))
-        reach, unseen = head.window
-        rows = max(1, BLOCK // (2 * reach + 1))
+        rows = max(1, BLOCK // (2 * head.window[0] + 1))
         for start in range(0, len(awake), rows):
-            self._add_awake(head, awake[start : start + rows], reach, unseen, arithmetic)
+            self._add_awake(head, awake[start : start + rows], arithmetic)
 
     def found(self, readout: Readout) -> float:
         """The largest |sum of heads - target| at the centre of a cell."""
@@ -134,87 +133,38 @@ class Cells:
         vanished = 4 * arithmetic.tiny * (1 + steepest)
         return rounded + head.slope_error.max() * query * 1.001 + head.offset_error.max() + vanished
 
-    def _add_awake(
-        self,
-        head: ScalarHead,
-        cells: Int[np.ndarray, " some"],
-        reach: int,
-        unseen: float,
-        arithmetic: Arithmetic,
-    ) -> None:
-        """A head with its 2 reach + 1 anchors around the heaviest; the others weigh at most `unseen` together."""
-        centre, half = (self.centre[cells] - head.origin)[:, None], self.half[cells][:, None]
-        index = np.searchsorted(head.crossings, self.centre[cells])[:, None] + np.arange(-reach, reach + 1)
-        inside = (index >= 0) & (index < len(head.slopes))
-        index = np.clip(index, 0, len(head.slopes) - 1)
-        slope, offset, size = (
-            head.slopes[index],
-            head.offsets[index],
-            np.where(inside, np.abs(head.levels[index]), 0.0),
-        )
-        own = inside & (head.groups[index] == self.group[cells][:, None])
-        value = np.where(own, head.levels[index], 0.0)
-        middle = [reach]
+    def _add_awake(self, head: ScalarHead, cells: Int[np.ndarray, " some"], arithmetic: Arithmetic) -> None:
+        """A head with the anchors of a window around the heaviest, which is one on the whole cell. The others weigh at
+        most `unseen` together: the head is as far from the mean over the window as that moves a mean of values."""
+        reach, unseen = head.window
+        width = min(2 * reach + 1, len(head.slopes))
+        first = np.searchsorted(head.crossings, self.centre[cells]) - reach
+        index = np.clip(first, 0, len(head.slopes) - width)[:, None] + np.arange(width)
+        levels, own = head.levels[index], head.groups[index] == self.group[cells][:, None]
+        ends = self.left[cells] - head.origin, self.right[cells] - head.origin
+        rounded = 4 * FLOAT64.unit * np.maximum(*map(np.abs, ends)) * (head.origin != 0)  # these differences, here
+        columns = head.slopes[index], head.offsets[index], np.where(own, levels, 0.0)
+        on = softmax_on_cells(*columns, None, *ends, stray=rounded)
+        half, largest = self.half[cells], np.abs(head.levels).max()
+        foreign = np.where(own, 0.0, np.abs(levels))
+        foreign_read = (on.weights * foreign).sum(axis=1) + unseen * largest
 
-        logit = slope * centre + offset
-        gap = np.where(inside, logit[:, middle] - logit, 0.0)
-        weight = np.where(inside, np.exp(-gap), 0.0)
-        total = _sum(weight)
-        weight /= total
-        # how far the weights computed here, in float64, may be off
-        noise = 1e-13 + 8 * FLOAT64.unit * (np.abs(slope * centre) + np.abs(offset)).max(axis=1, keepdims=True)
+        self.value[cells] += on.centre[0]
+        self.derivative[cells] += on.slope[0]
+        self.curvature[cells] += (on.weights * on.deviation * on.leaning**2).sum(axis=1)
+        self.slack[cells] += on.centre[1] + half * on.slope[1] + rounded * on.turning
+        self.slack[cells] += unseen * np.ptp(np.append(head.levels, 0.0))
+        self.foreign[cells] += foreign_read
 
-        mean = value[:, middle] + _sum(weight * (value - value[:, middle]))
-        tilt = slope - slope[:, middle] - _sum(weight * (slope - slope[:, middle]))
-        off = np.where(inside, np.abs(value - mean), 0.0)
-        upper = np.where(inside, np.exp(np.minimum(np.abs(tilt) * half - gap - np.log(total), 0.0)), 0.0) * (
-            1 + 4 * noise
-        )
-        slopes, values = np.ptp(head.slopes), np.ptp(np.append(head.levels, 0.0))
-        leaning = np.abs(tilt) + half * (_sum(upper * tilt**2) + unseen * slopes**2)
-        fastest = _sum(upper * off * leaning) + unseen * values * slopes
-        deviation = off + half * fastest
-        curvature = _sum(upper * deviation * leaning**2) + unseen * values * slopes**2
-        slack = 4 * noise * (_sum(weight * off) + half * fastest) + 8 * FLOAT64.unit * np.abs(mean)
-        foreign = np.where(own, 0.0, size)
-        foreign_read = _sum(upper * foreign) + unseen * np.abs(head.levels).max()
-
-        self.value[cells] += mean[:, 0]
-        self.derivative[cells] += _sum(weight * (value - mean) * tilt)[:, 0]
-        self.curvature[cells] += curvature[:, 0]
-        self.slack[cells] += (slack + unseen * values * (1 + half * slopes))[:, 0]
-        self.foreign[cells] += foreign_read[:, 0]
-
-        # a rounding of q - origin moves all logits; what they share changes no softmax, so the leaning remains
-        query, shifts = np.abs(centre) + half, int(head.origin != 0)
-        logit_error = (
-            (arithmetic.unit * (np.abs(slope) + shifts * leaning) + head.slope_error[index]) * query
-            + head.offset_error[index]
-            + arithmetic.unit * (np.abs(logit) + np.abs(slope) * half)
-        ) * (1 + 1e-6) + 4 * arithmetic.tiny * (1 + np.abs(slope))
-        gaps = gap + np.abs(slope - slope[:, middle]) * half
-        shared = (upper, np.where(inside, gaps, 0.0), np.where(inside, logit_error, 0.0))
-        value_error = np.where(inside, head.value_error[index], 0.0)
-        result = (np.abs(mean) + half * fastest + slack)[:, 0]
-        read = softmax_read_error(
-            *shared, np.where(inside, deviation, 0.0), result, size, value_error, arithmetic, head.copies
-        )
-        if (foreign > 0).any():
-            other = softmax_read_error(
-                *shared,
-                np.where(inside, foreign + foreign_read, 0.0),
-                foreign_read[:, 0],
-                size,
-                value_error,
-                arithmetic,
-                head.copies,
+        wrong = (head.slope_error[index] * on.size[:, None] + head.offset_error[index]) * (1 + 1e-6)
+        options = arithmetic, wrong, head.origin != 0, head.value_error[index], head.copies
+        read = on.rounding(*options)
+        if foreign.any():
+            others = foreign + foreign_read[:, None]
+            read = np.maximum(
+                read, replace(on, deviation=others, values=foreign, result=foreign_read).rounding(*options)
             )
-            read = np.maximum(read, other)
         far = np.exp(np.minimum(2 * self._largest_logit_error(head, cells, arithmetic) + 1.0, 700.0))
-        self.head_rounding[cells] += read + 3 * unseen * far * np.abs(head.levels).max()
-        self.magnitude[cells] += _sum(upper * size)[:, 0] + read
+        self.head_rounding[cells] += read + 3 * unseen * far * largest
+        self.magnitude[cells] += (on.weights * np.abs(levels)).sum(axis=1) + read
         self.speakers[cells] += 1
-
-
-def _sum(x: Float[np.ndarray, "cells anchors"]) -> Float[np.ndarray, "cells 1"]:
-    return x.sum(axis=1, keepdims=True)

@@ -44,8 +44,7 @@ from anchorhead.heads.softmax_rounding import exponent_error, logit_error
 from anchorhead.language.targets import ScalarTarget, target_of
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.enclosures.balls import ball_heads
-from anchorhead.proof.enclosures.relative import prove_relative
-from anchorhead.proof.heads.head import HeadBound
+from anchorhead.proof.heads.head import HeadBound, prove_relative
 from anchorhead.proof.heads.head_rounding import first_cells, largest_on_cells
 
 
@@ -57,8 +56,8 @@ def prove_gate(function: str, parts: Sequence[GatePart], low: float, high: float
         raise AnchorheadError(f"{function!r} is not a named function of one variable: nothing can be proven of it")
     rounding = gate_rounding(parts, low, high, arithmetic)
     (head,) = ball_heads([_with_own(part) for part in parts])
-    exact, sup = prove_relative(target, head, rounding / 50)
-    return HeadBound(exact, rounding, sup.found, sup.at)
+    proof = prove_relative(head, target, rounding / 50)
+    return HeadBound(proof.bound, rounding, proof.found, proof.at)
 
 
 def _with_own(part: GatePart) -> Part:

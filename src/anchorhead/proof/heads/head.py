@@ -17,9 +17,10 @@ from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets import CallableTarget, Expression, ScalarTarget
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.enclosures.analytic import Piece, Proof, prove_sup
-from anchorhead.proof.enclosures.balls import Part, largest_jump
+from anchorhead.proof.enclosures.analytic import Piece, Proof, prove_outputs, prove_sup
+from anchorhead.proof.enclosures.balls import BallHead, Part, largest_jump
 from anchorhead.proof.enclosures.lipschitz import prove_sup_lipschitz
+from anchorhead.proof.enclosures.supremum import Supremum
 from anchorhead.proof.heads.head_rounding import head_rounding
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
@@ -107,6 +108,13 @@ def prove_exact(
     return prove_sup_lipschitz(
         parts, origin, bias, target.values, target.lipschitz, low, high, f_error=noise, floor=floor
     )
+
+
+def prove_relative(head: BallHead, target: ScalarTarget, floor: float) -> Proof:
+    """A bound on |f(s) - r(s)| / max(1, |s|) for every s of the target's interval, within 2% of what was found, or at
+    most `floor`."""
+    jump, ends = largest_jump(target.pieces), (target.low, target.high)
+    return prove_outputs([head], _pieces(target), *ends, Supremum(0.02, floor), jump, relative=True)
 
 
 def _pieces(target: ScalarTarget) -> list[list[Piece]]:

@@ -4,12 +4,8 @@ A head with slopes a_k (ascending), offsets g_k and values v_k computes, at a qu
 
     r(q) = sum_k w_k v_k,   w = softmax_k(a_k (q - origin) + g_k).
 
-Its derivatives are moments under w: with A = sum w a,
-
-    r' = sum w (v - r)(a - A),     r'' = sum w (v - r)(a - A)^2,     A' = sum w (a - A)^2.
-
-log w_k is concave in q, so w_k(q) <= w_k(c) exp((a_k - A(c)) (q - c)): the weights on a cell are bounded by those at
-its centre c. On a cell of width h whose target is linear, with g = sum of heads - target,
+What it does on a cell, its second derivative included, is proof.heads.on_cells. On a cell of width h around c whose
+target is linear, with g = sum of heads - target,
 
     |g| <= max |g(c) ± g'(c) h/2| + sup |r''| h^2 / 8.
 

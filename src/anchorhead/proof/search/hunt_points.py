@@ -51,15 +51,19 @@ class FloatRange:
     @classmethod
     def of(cls, target: ScalarTarget, parts: Sequence[Part], origin: float, dtype: str) -> FloatRange:
         """Places: kinks, crossings of anchors that are at most two apart, the origin, 0, and both ends."""
-        low, high = target.low, target.high
+        kinks = [float(kink.at.mid()) for kink in target.pieces.kinks]
+        crossed = [origin + crossings(part, apart) for part in parts for apart in (1, 2)]
+        return cls.between(target.low, target.high, np.concatenate([[0.0, origin], kinks, *crossed]), dtype)
+
+    @classmethod
+    def between(cls, low: float, high: float, places: np.ndarray, dtype: str) -> FloatRange:
+        """Around such of these places as there are in [low, high], and around both ends."""
         first, last = (int(to_ordinals(np.array([end], dtype))[0]) for end in (low, high))
         lowest, highest = (float(from_ordinals(np.array([end]), dtype)[0]) for end in (first, last))
         first, last = first + int(lowest < low), last - int(highest > high)
         if first > last:
             raise AnchorheadError(f"there is no {dtype} in [{low!r}, {high!r}]: nothing to hunt")
-        kinks = [float(kink.at.mid()) for kink in target.pieces.kinks]
-        crossed = [origin + crossings(part, apart) for part in parts for apart in (1, 2)]
-        at = np.concatenate([[low, high, 0.0, origin], kinks, *crossed])
+        at = np.concatenate([[low, high], places])
         at = np.unique(to_ordinals(at[(at >= low) & (at <= high)].astype(dtype)))
         return cls(dtype, low, high, first, last, np.clip(at, first, last))
 
@@ -89,7 +93,7 @@ class FloatRange:
         place = from_ordinals(rng.choice(self.places, count), self.dtype)
         width = self.high - self.low
         gap = np.maximum(np.spacing(np.abs(place)), np.finfo(self.dtype).tiny).astype(np.float64)
-        octaves = np.log2(width) - np.log2(gap)
+        octaves = np.log2(np.maximum(width, gap)) - np.log2(gap)
         distance = width * np.exp2(-octaves * rng.random(count) ** 2)
         return self._rounded(place.astype(np.float64) + np.where(rng.random(count) < 0.5, distance, -distance))
 

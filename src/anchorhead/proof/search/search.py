@@ -2,8 +2,8 @@
 
 The output of token i depends on s_i = w_i . x_i + t_i alone, so all tokens are driven at once, each along the segment
 of the box from the corner with its smallest s to the corner with its largest, and the search is one in s. Errors live
-in narrow places: it begins at points that crowd geometrically towards every crossing of neighbouring anchors, every
-anchor, the kinks of the target, the ends of what a certificate leaves out and the hand-overs between heads. In the end
+in narrow places: it begins at points that crowd (proof.search.hunt_points) towards every crossing of neighbouring
+anchors and the middles between them, the kinks of the target and the ends of what a certificate leaves out. In the end
 other inputs with the worst s are tried, which round otherwise, and inputs at random.
 """
 
@@ -20,12 +20,10 @@ from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.proof.heads.whole_head import WholeHead, read_network
 from anchorhead.proof.search.callable_search import Search
+from anchorhead.proof.search.hunt_points import FloatRange, from_ordinals
 
-MAX_PLACES = 2048
-"""Of more crossings and anchors than these, those at the ends and a random choice are searched."""
-RUNGS = 40
-"""How often the distance to a kink is halved."""
-ROUNDS, RANDOM_ROWS = 30, 64
+POINTS, ROUNDS, RANDOM_ROWS = 1 << 14, 30, 64
+"""How many places are looked at first, how often the search climbs on, and how many other inputs are tried then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +105,12 @@ def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 
         return errors(segments.inputs(every))[row, token]
 
     along = Search.of(dealt, [least.min()], [most.max()], seed)
-    points, gap = _points(read_network(network, on), segments, excluded, along.rng)
-    points = points[(points >= least.min()) & (points <= most.max())]
-    starts = np.concatenate([least, most, points, along.rng.uniform(least.min(), most.max(), RANDOM_ROWS)])
-    width = max(float(most.max() - least.min()), 1e-300)
-    _, best = along.climbed(starts[:, None], ROUNDS, min(gap / width, 0.1))
+    places, gap = _places(read_network(network, on), segments, excluded)
+    low, high = float(least.min()), float(most.max())
+    crowded = FloatRange.between(low, high, places, "float64")
+    points = np.concatenate([crowded.places, crowded.explore(0, POINTS, POINTS, along.rng)])
+    starts = np.concatenate([least, most, from_ordinals(points, "float64")])
+    _, best = along.climbed(starts[:, None], ROUNDS, min(gap / max(high - low, 1e-300) / 16, 0.1))
     some, same = segments.random(RANDOM_ROWS, along.rng), np.broadcast_to(best, (RANDOM_ROWS, len(least)))
     x = np.concatenate([segments.inputs(same[:1]), some, segments.inputs(same, some)])
     found = errors(x)
@@ -120,10 +119,10 @@ def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 
     return Worst(max(float(found[row, token]), 0.0), int(token), s, x[row], along.evaluations + len(x))
 
 
-def _points(
-    form: WholeHead, segments: Segments, excluded: Sequence[tuple[float, float]], rng: np.random.Generator
-) -> tuple[Float[np.ndarray, " points"], float]:
-    """The values of s to look at, ascending, and the distance of those next to one another between crossings."""
+def _places(
+    form: WholeHead, segments: Segments, excluded: Sequence[tuple[float, float]]
+) -> tuple[Float[np.ndarray, " places"], float]:
+    """The values of s around which to look, and the distance of crossings from one another."""
     least, most = segments.reach
     token = int((most - least).argmax())
     heads, number = [head.merged() for head in form.heads], form.number.token(token)
@@ -131,43 +130,10 @@ def _points(
         float(number.coefficients[0, 0] @ corner[token] + number.constant[0, 0])
         for corner in (segments.start, segments.end)
     ]
+    ends = np.array([segments.target.low, segments.target.high, *(end for interval in excluded for end in interval)])
     if asked[0] == asked[1]:
-        return np.zeros(0), 0.1
+        return ends, 0.1
     spacing = (most[token] - least[token]) / (asked[1] - asked[0])
-
-    def to_s(query: np.ndarray) -> np.ndarray:
-        return least[token] + spacing * (query - asked[0])
-
-    crossings = np.unique(np.concatenate([head.crossings for head in heads]))
-    steepest = max(float(np.diff(head.slopes).max()) for head in heads)
-    gap = float(np.median(np.diff(crossings))) if len(crossings) > 1 else 1.0
-    places = np.concatenate(
-        [crossings, crossings[:-1] + np.diff(crossings) / 2, crossings[[0, -1]] + [-gap / 2, gap / 2]]
-    )
-    rungs = int(np.clip(np.ceil(np.log2(gap * steepest)) + 1, 3, 16))
-    points = [to_s(_ladder(_thinned(places, rng), gap / 2, rungs))]
-
-    hand_overs = np.unique([end for head in heads for end in head.crossings[[0, -1]]])
-    points.append(to_s(_ladder(_thinned(hand_overs, rng, MAX_PLACES // 16), 4 * gap, rungs + 6)))
-    edges = np.array([end for interval in excluded for end in interval])
-    points.append(_ladder(_thinned(edges, rng, MAX_PLACES // 16), 4 * gap * abs(spacing), RUNGS))
-    kinks = np.array([segments.target.low, segments.target.high])
-    points.append(_ladder(kinks, 2 * float(max(most.max() - kinks[0], kinks[1] - least.min())), RUNGS))
-    return np.unique(np.concatenate(points)), gap * abs(spacing) / 2**rungs
-
-
-def _thinned(places: np.ndarray, rng: np.random.Generator, most: int = MAX_PLACES) -> np.ndarray:
-    """At most so many of the places: the outermost, and a random choice of the others."""
-    if len(places) <= most:
-        return places
-    places = np.sort(places)
-    ends = most // 16
-    inner = rng.choice(places[ends:-ends], most - 2 * ends, replace=False)
-    return np.concatenate([places[:ends], inner, places[-ends:]])
-
-
-def _ladder(places: np.ndarray, gap: float, rungs: int) -> np.ndarray:
-    """The places, and points at distances gap / 2, gap / 4, ... on both sides of each."""
-    distances = gap * 0.5 ** np.arange(1, rungs + 1)
-    steps = np.concatenate([-distances, [0.0], distances])
-    return (places[:, None] + steps).ravel()
+    met = least[token] + spacing * (np.unique(np.concatenate([head.crossings for head in heads])) - asked[0])
+    gap = float(np.median(np.abs(np.diff(met)))) if len(met) > 1 else abs(spacing)
+    return np.concatenate([ends, met, met[:-1] + np.diff(met) / 2]), gap

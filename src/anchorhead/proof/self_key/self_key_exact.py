@@ -25,7 +25,7 @@ from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import ScalarTarget
 from anchorhead.proof.enclosures.balls import upper
-from anchorhead.proof.enclosures.relative import prove_relative
+from anchorhead.proof.heads.head import prove_relative
 from anchorhead.proof.self_key.self_key_softmax import ball_head, tail_of
 
 _DISTANCES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 128.0, 512.0, 2048.0, 2.0**14)
@@ -42,8 +42,8 @@ def prove_exact_self_key(head: SelfKeyHead, function: Expression, floor: float) 
     high, high_rest = _end(head, lines, 1, floor)
     if not low < high:  # the interval lies in a tail
         return max(low_rest, high_rest)
-    between, _ = prove_relative(ScalarTarget((function,), low, high), ball_head(head), floor)
-    return max(between, low_rest, high_rest)
+    between = prove_relative(ball_head(head), ScalarTarget((function,), low, high), floor)
+    return max(between.bound, low_rest, high_rest)
 
 
 def _end(head: SelfKeyHead, lines: Asymptotes | None, side: int, floor: float) -> tuple[float, float]:
