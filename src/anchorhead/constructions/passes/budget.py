@@ -8,11 +8,17 @@ The number of anchors grows like log(1/d), so that the smallest network has
 
 growth_g the anchors that a head takes for every factor e. Heads come in whole anchors and leave some of their share:
 what they leave goes to those that are chosen after them.
+
+A proof finds bound_o = sum_g S_og d_g + rest_o: the rest is what queries and sums round by, and what the parts of a
+head add that are asked with different numbers. If it stays as it is, heads may err by within - rest_o in the next try.
+But it often shrinks with their errors, as where heads of fewer anchors have larger values, and much finer heads would
+be more than is needed: none is asked for less than a part of what it erred by. Where the rest alone is more than
+`within`, finer heads are tried as long as it shrinks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +31,12 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 
-TRIES = 12
-"""How often a network is built anew, of heads that may err by less, where a proof found too large an error."""
+FIRST = 0.98
+"""Of the error asked for, what heads may take before anything is proven."""
+FINER, FAR_FINER = 0.7, 0.3
+"""Of what heads erred by, the least that they may in the next try; of what they might, where nothing was proven."""
+STAYS = 0.95
+"""Where more than this is left of a rest in the next try, it does not shrink with the heads' errors."""
 SHARES = (0.5, 0.9, 0.1)
 """Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
 do, less if the neurons cannot."""
@@ -63,13 +73,16 @@ def sensitivities(
 
 
 class Budget:
-    """Shares of an error, given out head by head."""
+    """Shares of an error, given out head by head.
+
+    within   how far each output may be off
+    """
 
     def __init__(
         self,
         felt: Sequence[Float[np.ndarray, "outputs groups"]],
         growth: Sequence[Float[np.ndarray, " groups"]],
-        within: float,
+        within: Float[np.ndarray, " outputs"],
     ) -> None:
         self.felt, self.growth, self.within = felt, growth, within
         self._errors: dict[tuple[int, int], float] = {}
@@ -81,7 +94,7 @@ class Budget:
             return self._settled[layer, group]
         felt = self.felt[layer][:, group] > 0
         if not felt.any():
-            return self.within
+            return float(self.within.max())
         left = np.maximum(self.left, LEAST * self.within)[felt]
         part = self.growth[layer][group] / self._open()[felt]
         return float((left * part / self.felt[layer][felt, group]).min())
@@ -100,7 +113,7 @@ class Budget:
     def left(self) -> Float[np.ndarray, " outputs"]:
         """What is left of the error at each output; less than nothing where heads took more than their shares."""
         spent = (self.felt[layer][:, group] * error for (layer, group), error in self._errors.items())
-        return np.full(len(self.felt[0]) if self.felt else 0, self.within) - sum(spent)
+        return self.within - sum(spent)
 
     def _open(self) -> Float[np.ndarray, " outputs"]:
         """For each output the growths of the heads that are still to be chosen and that it feels."""
@@ -111,27 +124,33 @@ class Budget:
         return total
 
 
-def budgets(
+def budget_of(
     layers: Sequence[Layer],
     felt: Sequence[Float[np.ndarray, "outputs shapes"]],
-    within: float,
+    within: Float[np.ndarray, " outputs"],
     at_hand: Callable[[ActivationHead, float], float | None],
-) -> Iterator[Budget]:
-    """What the heads may err by, from the most that can do to ever less of it.
+) -> Budget:
+    """What the heads may err by, so that each output is within its error.
 
     Heads that are at hand are settled first: they often err by much less than their share, which the others get.
 
     at_hand   of the outline of a head and its share of the error: what the head errs by, if it need not be solved for
     """
     growth = [np.array([anchors_for_a_digit(s.activation, s.low, s.high) for s in layer.shapes]) for layer in layers]
-    for factor in np.geomspace(0.98, 1e-6, TRIES):
-        budget = Budget(felt, growth, within * float(factor))
-        for number, layer in enumerate(layers):
-            for k, shape in enumerate(layer.shapes):
-                error = at_hand(shape, budget.share(number, k))
-                if error is not None:
-                    budget.settle(number, k, error)
-        yield budget
+    budget = Budget(felt, growth, within)
+    for number, layer in enumerate(layers):
+        for k, shape in enumerate(layer.shapes):
+            error = at_hand(shape, budget.share(number, k))
+            if error is not None:
+                budget.settle(number, k, error)
+    return budget
+
+
+def after_proof(
+    rest: Float[np.ndarray, " outputs"], spent: Float[np.ndarray, " outputs"], within: float
+) -> Float[np.ndarray, " outputs"]:
+    """What heads may make each output err by in the next try, where a proof found a rest beside what they spent."""
+    return np.maximum(within - rest, FINER * spent)
 
 
 def felt_by_outputs(

@@ -17,7 +17,7 @@ from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.group_values import MANY, weight_sums
-from anchorhead.lemmas.output import compared
+from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.network import Embed
 from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, embedded, mapped, own_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
@@ -26,7 +26,7 @@ from anchorhead.proof.heads.activation_head import ActivationHead
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
-def foreseen(laid: Laid, sources: Sources, request: BuildRequest) -> float:
+def foreseen(laid: Laid, sources: Sources, request: BuildRequest) -> OutputBound:
     """About what `lemmas.prove.prove_mlp` will find for a network of these neurons."""
     arithmetic, middle = arithmetic_of(request.dtype), laid.middle
     centring = Embed(np.ones((1, 1)), -middle[:, None], tokens=len(middle))  # each input as if it were a token
@@ -50,8 +50,8 @@ def foreseen(laid: Laid, sources: Sources, request: BuildRequest) -> float:
         beside = Forms(np.zeros((1, len(bias), 1)), bias[None], *np.zeros((2, 1, len(bias))))
         y = reads.combined(weight, sources, arithmetic, beside, 1, np.abs(bias))
     bound = compared(y, laid.readout, sources)
-    bound = replace(bound, rounding=bound.rounding + more)
-    return np.inf if np.isnan(bound.total) else bound.total  # weights that overflow the dtype
+    rounding = bound.rounding + more
+    return replace(bound, rounding=np.where(np.isnan(rounding), np.inf, rounding))  # weights that overflow the dtype
 
 
 def _long_sums(laid: Laid, arithmetic: Arithmetic) -> Float[np.ndarray, " outputs"]:

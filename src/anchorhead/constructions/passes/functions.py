@@ -202,8 +202,9 @@ def _estimate(target: Mlp, on: Box, request: BuildRequest) -> tuple[bool, float]
     """Whether the error is out of reach, and how many numbers the network will hold, as far as can be said at once:
     the passes with heads as large as they are likely to be."""
     tries = Tries(target, on, request.error, Guesses(request.dtype))
-    laid = next(iter(tries), None)
-    if laid is None or tries.ended is not None:
+    try:
+        laid = tries.first
+    except AnchorheadError:
         return True, np.inf
     size = counted(drafted(laid, target, request), target.tokens or 1)
-    return not foreseen(laid, tries.sources, request) <= request.error, float(size.parameters)
+    return not foreseen(laid, tries.sources, request).total <= request.error, float(size.parameters)

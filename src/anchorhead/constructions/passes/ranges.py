@@ -32,6 +32,11 @@ class Ranged:
     layers: Sequence[Layer]
     felt: Sequence[Float[np.ndarray, "outputs shapes"]]
 
+    def spent(self, layers: Sequence[Layer]) -> Float[np.ndarray, " outputs"]:
+        """What the heads' own errors make each output err by, at most, once they have been chosen."""
+        errors = [np.array([shape.error for shape in layer.shapes]) for layer in layers]
+        return np.sum([felt @ own for felt, own in zip(self.felt, errors, strict=True)], axis=0)
+
 
 def ranged(
     neurons: Sequence[Merged], readout: Affine, sources: Sources, within: float, margin: float, outline: ChooseHead
@@ -50,4 +55,5 @@ def ranged(
 
 
 def _equal(felt: Sequence[Float[np.ndarray, "outputs shapes"]], within: float) -> Budget:
-    return Budget(felt, [np.ones(one.shape[1]) for one in felt], within)
+    growth = [np.ones(one.shape[1]) for one in felt]
+    return Budget(felt, growth, np.full(len(felt[0]) if felt else 0, within))

@@ -7,59 +7,68 @@
     layout     tokens, features, registers and heads: layers whose sizes are known before their weights are made
     prove      one walk over the weights that are stored
 
-Where a proof finds more than the error asked for, the budget is cut and heads are chosen anew, a fixed number of times;
-what comes closest travels in NotReached. A plan takes the same passes and stops before weights exist.
+Where a proof finds more than the error asked for, what it found of each output says what the heads may err by in the
+next try (budget), a fixed number of times at most; what comes closest travels in NotReached. A plan takes the same
+passes and stops before weights exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
+from jaxtyping import Float
 
 from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.neurons import Laid, laid_out
-from anchorhead.constructions.passes.budget import budgets
+from anchorhead.constructions.passes.budget import FAR_FINER, FIRST, STAYS, after_proof, budget_of
 from anchorhead.constructions.passes.heads import HeadRefused, with_heads
 from anchorhead.constructions.passes.layout import built, drafted, require_room
 from anchorhead.constructions.passes.prove import ProvenMlp, certified
-from anchorhead.constructions.passes.ranges import MARGIN, ranged
+from anchorhead.constructions.passes.ranges import MARGIN, Ranged, ranged
 from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.language.targets.merge import merged
-from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.merge import Merged, merged
+from anchorhead.language.targets.mlp import Affine, Mlp
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import require_model
+from anchorhead.proof.heads.neurons import Layer
 
+Made = TypeVar("Made")
+TRIES = 12
+"""How often heads are chosen anew, where a proof found too large an error."""
 COARSER = 8.0
 """Where a head cannot be had, a network is built for so many times the error at which it could be."""
 
 
+@dataclass(frozen=True, eq=False)
+class Try(Generic[Made]):
+    """Neurons with heads, what was made of them, and the bound that a proof, or foresight, found."""
+
+    laid: Laid
+    made: Made
+    bound: OutputBound
+
+
 @dataclass(eq=False)
 class Tries:
-    """Neurons with ever finer heads, each found once: the passes up to layout, the same for all forms and layouts.
-
-    heads   which heads stand in for functions
-    ended   why there are no more tries, or not all of them, if so
-    """
+    """A target on a box, to be within an error by heads that stand in for its functions: the passes up to layout, the
+    same for all forms and layouts, and how the last of them tells the others to try again."""
 
     target: Mlp
     on: Box
     within: float
     heads: ActivationHeads
-    ended: AnchorheadError | None = None
-    _found: list[Laid] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._more = self._passed()
 
     @cached_property
     def sources(self) -> Sources:
@@ -67,36 +76,66 @@ class Tries:
         box = self.on.broadcast_to(self.target.input_shape)
         return Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
 
-    def _passed(self) -> Iterator[Laid]:
-        heads, within, sources, margin = self.heads, self.within, self.sources, MARGIN[self.heads.dtype]
-        middle = sources.middle.astype(heads.dtype).astype(np.float64)
-        tried: set[tuple[int, ...]] = set()
-        try:
-            neurons, readout = merged(self.target)  # simplify
-            known = ranged(neurons, readout, sources, within, margin, heads.outline)
-            for budget in budgets(known.layers, known.felt, within, heads.at_hand):
-                try:
-                    layers = with_heads(neurons, sources, budget, margin, heads.choose)
-                except NotDefined as error:  # smaller errors move the next layer's arguments less
-                    self.ended = error
-                    continue
-                these = tuple(id(shape) for layer in layers for shape in layer.shapes)
-                if these not in tried:
-                    tried.add(these)
-                    yield laid_out(layers, readout, sources, middle)
-        except AnchorheadError as error:
-            self.ended = error
+    @cached_property
+    def _simplified(self) -> tuple[list[Merged], Affine]:
+        return merged(self.target)
 
-    def __iter__(self) -> Iterator[Laid]:
-        place = 0
-        while True:
-            if place == len(self._found):
-                laid = next(self._more, None)
-                if laid is None:
-                    return
-                self._found.append(laid)
-            yield self._found[place]
-            place += 1
+    @cached_property
+    def _ranged(self) -> Ranged:
+        return ranged(*self._simplified, self.sources, self.within, self._margin, self.heads.outline)
+
+    @property
+    def _margin(self) -> float:
+        return MARGIN[self.heads.dtype]
+
+    @cached_property
+    def first(self) -> Laid:
+        """Neurons whose heads take nearly all of the error."""
+        return self.laid(self._nearly_all)
+
+    @property
+    def _nearly_all(self) -> Float[np.ndarray, " outputs"]:
+        return np.full(self.target.outputs, FIRST * self.within)
+
+    def laid(self, left: Float[np.ndarray, " outputs"]) -> Laid:
+        """Neurons whose heads make each output err by what is left for them, at most."""
+        budget = budget_of(self._ranged.layers, self._ranged.felt, left, self.heads.at_hand)
+        return self._laid(with_heads(self._simplified[0], self.sources, budget, self._margin, self.heads.choose))
+
+    def _laid(self, layers: Sequence[Layer]) -> Laid:
+        middle = self.sources.middle.astype(self.heads.dtype).astype(np.float64)
+        return laid_out(layers, self._simplified[1], self.sources, middle)
+
+    def best(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Try[Made]:
+        """The first try that is within the error; of none the one that comes closest. Raises what stood against the
+        first, where there is not one."""
+        left, laid, best, ended, rest = self._nearly_all, None, None, None, np.full(self.target.outputs, np.inf)
+        for _ in range(TRIES):
+            last = laid
+            try:
+                laid = self.first if last is None else self.laid(left)
+            except NotDefined as error:  # smaller errors move the next layer's arguments less
+                ended, left = error, FAR_FINER * left
+                continue
+            except AnchorheadError as error:
+                ended = error
+                break
+            if last is not None and all(one is two for one, two in zip(laid.shapes, last.shapes, strict=True)):
+                left = FAR_FINER * left
+                continue
+            made, bound = prove(laid)
+            if best is None or bound.total < best.bound.total:
+                best = Try(laid, made, bound)
+            if bound.total <= self.within:
+                break
+            spent, before = self._ranged.spent(laid.layers), rest.max()
+            rest = bound.approximation + bound.rounding - spent
+            if rest.max() > max(self.within, STAYS * before):
+                break
+            left = np.minimum(left, after_proof(rest, spent, self.within))
+        if best is None:
+            raise ended or AnchorheadError("no heads were found")
+        return best
 
 
 def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
@@ -104,30 +143,28 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
     require_model(dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
         require_representable(within, target.values(points_of(on, target.input_shape)), dtype)
-    tries = Tries(target, on, within, ActivationHeads(dtype, request.placement, request.progress))
-    best: tuple[OutputBound, Network, Laid] | None = None
-    for laid in tries:  # simplify, ranges, budget, heads
+
+    def prove(laid: Laid) -> tuple[tuple[Network, list[Draft]], OutputBound]:
         drafts = drafted(laid, target, request)  # layout
         require_room(laid, drafts, target, request)
         network = built(drafts, target, request)
-        bound = prove_mlp(network, target, laid.layers, laid.readout, on)  # prove
-        if best is None or bound.total < best[0].total:
-            best = bound, network, laid
-        if bound.total <= within:
-            network = certified(network, target, on, laid, bound, request)
-            return ProvenMlp(network, drafts, laid.layers, laid.readout)
-    if best is None and tries.ended is not None:
-        raise tries.ended
-    if best is None or not np.isfinite(best[0].total):
+        return (network, drafts), prove_mlp(network, target, laid.layers, laid.readout, on)  # prove
+
+    tries = Tries(target, on, within, ActivationHeads(dtype, request.placement, request.progress))
+    best = tries.best(prove)  # simplify, ranges, budget, heads
+    (network, drafts), laid, bound = best.made, best.laid, best.bound
+    if bound.total <= within:
+        network = certified(network, target, on, laid, bound, request)
+        return ProvenMlp(network, drafts, laid.layers, laid.readout)
+    if not np.isfinite(bound.total):
         raise AnchorheadError(
             f"{_refusal(request)}: no bound was found: the errors of a layer carry the next one's neurons "
             f"beyond their heads' intervals. {_helps(request)}"
         )
-    known, network, laid = best
-    network = certified(network, target, on, laid, known, replace(request, within=None))
-    terms = ", ".join(f"{term.amount:.3g} by {term}" for term in known.terms("activations"))
+    network = certified(network, target, on, laid, bound, replace(request, within=None))
+    terms = ", ".join(f"{term.amount:.3g} by {term}" for term in bound.terms("activations"))
     raise NotReached(
-        f"{_refusal(request)}: the best bound found is {known.total:.3g} ({terms}). {_helps(request)}",
+        f"{_refusal(request)}: the best bound found is {bound.total:.3g} ({terms}). {_helps(request)}",
         network,
         np.inf if network.certificate is None else network.certificate.bound,
         within,

@@ -165,15 +165,16 @@ def check_request(withins: Sequence[float], dtype: Dtype) -> None:
 
 def _row(tries: Tries, request: BuildRequest) -> Row:
     """The first try of which a proof within the error is foreseen; without sizes, where there is none."""
-    target, within, best = tries.target, tries.within, np.inf
-    for laid in tries:
-        bound = foreseen(laid, tries.sources, request)
-        best = min(best, bound)
-        refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
-        if refused or bound <= within:
-            sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
-            return row_of(request, bound, sizes, not refused, refused)
-    return row_of(request, best, {}, False, _out_of_reach(tries, request, best))
+    try:
+        best = tries.best(lambda laid: (None, foreseen(laid, tries.sources, request)))
+    except AnchorheadError as error:
+        return row_of(request, np.inf, {}, False, str(error))
+    target, laid, bound = tries.target, best.laid, best.bound.total
+    refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
+    if refused or bound <= tries.within:
+        sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
+        return row_of(request, bound, sizes, not refused, refused)
+    return row_of(request, bound, {}, False, _out_of_reach(bound, request))
 
 
 def _sizes(laid: Laid, drafts: Sequence[Draft], tokens: int) -> dict[str, Any]:
@@ -204,9 +205,9 @@ def row_of(request: BuildRequest, bound: float, sizes: Mapping[str, Any], reacha
     )
 
 
-def _out_of_reach(tries: Tries, request: BuildRequest, best: float) -> str:
-    if not np.isfinite(best):
-        return "not known before it is built" if tries.ended is None else str(tries.ended)
-    if best <= NEARLY * tries.within:
+def _out_of_reach(bound: float, request: BuildRequest) -> str:
+    if not np.isfinite(bound):
+        return "not known before it is built"
+    if bound <= NEARLY * request.error:
         return "perhaps out of reach: the bound is the best that is foreseen"
     return f"out of reach: the bound is what rounding in {request.dtype} leaves"

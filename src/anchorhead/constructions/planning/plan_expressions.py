@@ -264,12 +264,10 @@ class _Gridded:
         """The neurons within what the grids leave, as building would lay them out, and what they err by."""
         network, within = for_layout(network, "transformer"), ROOM * (self.request.error - float(grids[1].max()))
         tries = Tries(network, self.target.on, within, self.heads)
-        for laid in tries:
-            bound = foreseen(laid, tries.sources, self.request)
-            if bound <= within:
-                return drafted(laid, network, self.request), bound
-        said = f"an error of {within:.3g} is out of reach of the neurons in {self.request.dtype}"
-        raise tries.ended or AnchorheadError(said)
+        best = tries.best(lambda laid: (None, foreseen(laid, tries.sources, self.request)))
+        if best.bound.total > within:
+            raise AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {self.request.dtype}")
+        return drafted(best.laid, network, self.request), best.bound.total
 
     def _of_both(
         self, grids: tuple[list[GridAtom], Float[np.ndarray, " outputs"]], neurons: tuple[list[Draft], float] | None

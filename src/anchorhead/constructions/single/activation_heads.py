@@ -90,8 +90,8 @@ class ActivationHeads:
         """A straight line in closed form; else solved for, where no head that was serves as well."""
         if activation is IDENTITY:
             return self._line(error)
-        for (known, where, *_), shape in self._known.items():
-            if (known, where) == (activation, interval) and error / 4 <= shape.error <= error:
+        for (known, where, asked), shape in self._known.items():
+            if (known, where) == (activation, interval) and (asked == error or error / 4 <= shape.error <= error):
                 return shape
         shape = self._new(activation, interval, error, degree)
         self._known[(activation, interval, error)] = shape
