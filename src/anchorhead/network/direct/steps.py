@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
+from anchorhead.network.direct.two_keys import SigmoidHead
 from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
 BLOCK = 1 << 19
@@ -33,7 +34,7 @@ MAX_HELD = 1 << 22
 MAX_KNOWN = 100
 """Numbers of rows for which operations are remembered."""
 
-Head = SeriesHead | SoftmaxHead
+Head = SeriesHead | SigmoidHead | SoftmaxHead
 
 
 @dataclass(frozen=True, eq=False)
