@@ -2,7 +2,8 @@
 
 A network in dtype float32 or float64 is assumed to be computed with
   - sums and dot products in any order, with or without fused multiply-add, each operation rounded to nearest;
-  - exp within `EXP_ULPS` units in the last place, softmax as exp(z - max z) divided by its sum;
+  - exp within `EXP_ULPS` units in the last place, softmax as exp(z - max z) divided by its sum, sigmoid as
+    1 / (1 + exp(-z));
   - gradual underflow or flush to zero;
   - no reduced-precision products (no TF32, no bfloat16 passes).
 """

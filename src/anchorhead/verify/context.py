@@ -14,7 +14,7 @@ from anchorhead.verify.grids.tensor import Grids
 from anchorhead.verify.named import Table
 from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.series import Series
+from anchorhead.verify.series import Found
 
 Tokens = dict[str, Forms]
 """What is known of the tokens of each kind."""
@@ -59,7 +59,7 @@ class Context:
     tell: Callable[[int, int, str], object] = lambda done, total, what: None
     steps: list[Step] = field(default_factory=list)
     grids: Grids | None = None
-    series: Sequence[Series] = ()
+    series: Sequence[Found] = ()
 
     def __post_init__(self) -> None:
         self.claims = Claims(self.exact, self.model)

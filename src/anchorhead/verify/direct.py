@@ -10,6 +10,8 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
   folding     or the sum of its own layer takes q in its place, with weights fl(W scale) and a bias fl(b + W shift),
               where products and sums are those of float64, the bias's of twice its precision: no later sum does, whose
               rounding is bounded by the reads alone;
+  two keys    or a head of two keys that weigh anything is computed by one sigmoid, where the file says so (`two_keys`),
+              and hands on what it reads;
   groups      groups of a Softmax whose logits are the same (0 and -0 are), in one feature t each, may be heads of one
               base b, of which an output takes c_o = V_om / b_m (in float64), V being the values that the map behind
               them gives its keys: b is the row of V, of all outputs and groups, with the largest |number|, the first of
@@ -51,13 +53,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from anchorhead.verify.errors import require
-from anchorhead.verify.rounding import FOLDED, SILENT, SLACK, Arithmetic
-from anchorhead.verify.series import Series, that_may_run
+from anchorhead.verify.reach import within_reach
+from anchorhead.verify.rounding import Arithmetic
+from anchorhead.verify.series import Found, that_may_run
 
 ROUNDED = 8
 """Units by which multiples of a base may be off."""
@@ -78,7 +79,7 @@ class Weighed:
 class Directly:
     """How far heads are off that are not computed as softmaxes; of equal heads, on the hull of their intervals."""
 
-    def __init__(self, model: Arithmetic, series: Sequence[Series] = ()) -> None:
+    def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
         self.known: dict[tuple, tuple[float, float, tuple[float, float]]] = {}
 
@@ -98,15 +99,12 @@ class Directly:
         series = that_may_run(self.series, keys, off)
         if not series:
             return None
-        for one in series:
-            require(1 / FOLDED <= one.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
             low, high = min(low, ends[0]), max(high, ends[1])
-            size = max(sum(one.magnitude(low, high, self.model)) for one in series)
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
-            error = max(one.error(keys, low, high, self.model) for one in series)
-            found = (error + 6 * self.model.unit * size) * SLACK + lost, size
+            errors, sizes = zip(*(one.read(keys, low, high, self.model) for one in series), strict=True)
+            found = max(errors) + lost, max(sizes)
             self.known[name] = low, high, found
         return found
 
@@ -140,30 +138,3 @@ class Directly:
                 read = self.read(slopes[live], offsets[live], base, logits[g][2])  # type: ignore[index]
                 found[g] = Weighed(whole, alive, take[:, n], *(read or (0.0, 0.0)))
         return found
-
-
-def within_reach(slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Which lines come within SILENT of the largest of all somewhere; refused where that cannot be told.
-
-    The largest is convex and piecewise linear, so a line of a slope between its first and its last is closest to it at
-    one of its corners. Corners are off by three roundings, which moves lines by less than `noise`.
-    """
-    hull: list[int] = []
-    for k in np.lexsort((offsets, slopes)).tolist():
-        while hull and slopes[hull[-1]] == slopes[k]:
-            hull.pop()
-        while len(hull) > 1 and _meet(slopes, offsets, hull[-2], k) <= _meet(slopes, offsets, hull[-2], hull[-1]):
-            hull.pop()
-        hull.append(k)
-    corners = np.array([_meet(slopes, offsets, a, b) for a, b in pairwise(hull)] or [0.0])
-    on = hull[:-1] or hull
-    top, lines = slopes[on] * corners + offsets[on], slopes[:, None] * corners
-    noise = 1e-12 * (np.abs(lines) + np.abs(offsets[:, None]) + np.abs(top))
-    apart = top - (lines + offsets[:, None]) - noise
-    found, perhaps = ((apart + by * noise).min(axis=1) < SILENT for by in (0.01, -0.01))
-    require(bool((found == perhaps).all()), "direct: a key of which cannot be told whether it is left out")
-    return found
-
-
-def _meet(slopes: np.ndarray, offsets: np.ndarray, a: int, b: int) -> float:
-    return float((offsets[a] - offsets[b]) / (slopes[b] - slopes[a]))

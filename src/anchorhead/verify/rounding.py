@@ -5,7 +5,8 @@ A network in float32 or float64 is computed with
   - inputs that are numbers of the dtype, those below the smallest normal number perhaps taken for 0;
   - fl(a op b) = (a op b)(1 + d) + e with |d| <= u, and |e| <= tiny where the result is below the smallest normal number
     (underflow gradual or to zero); sums and dot products in any order, with or without fused multiply-add;
-  - softmax as exp(z - max z) divided by the sum of these, exp within 4 units in the last place;
+  - softmax as exp(z - max z) divided by the sum of these, exp within 4 units in the last place; sigmoid as
+    1 / (1 + exp(-z));
   - no reduced-precision products.
 
 All functions take and give float64 arrays of magnitudes. What float64 itself loses while they are computed is covered
@@ -62,8 +63,8 @@ class Arithmetic:
         return (
             f"{self.dtype}, round to nearest, sums in any order, exp within {EXP_ULPS} ulp, underflow gradual or to "
             f"zero, no reduced-precision products; inputs are numbers of {self.dtype}, to which a call rounds others"
-            + "; or 'direct': the same with heads by their series, folded into maps, and constants summed before"
-            * self.direct
+            + "; or 'direct': the same with heads by their series, folded into maps, or sigmoids, and constants summed "
+            "before" * self.direct
         )
 
 

@@ -36,15 +36,14 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import EXACT
 from anchorhead.verify.programs.expressions import Expression
-from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic
+from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.two_keys import Keys, TwoKeys, read_two_keys
 
 MAX_SERIES, MAX_POWER, PIECES = 1000, 48, 512
 ENOUGH = 0.01
 """Of its rounding: what a series may be off in exact arithmetic for nobody to look closer."""
-Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Slopes, offsets and values."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,12 @@ class Series:
         found = abs(self.scale) * self._computed(low, high, model)[0] * SLACK, abs(self.shift)
         require(sum(found) < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
         return found
+
+    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
+        """How far a head of these keys is off, folding included, and a bound on |scale q| + |shift|."""
+        require(1 / FOLDED <= self.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
+        size = sum(self.magnitude(low, high, model))
+        return (self.error(keys, low, high, model) + 6 * model.unit * size) * SLACK, size
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:
         """The lemma's, for a head of these keys."""
@@ -135,7 +140,10 @@ class Series:
         return Expression.of(tuple(nodes))
 
 
-def read_series(stored: Stored, dtype: str) -> list[Series]:
+Found = Series | TwoKeys
+
+
+def read_series(stored: Stored, dtype: str) -> list[Found]:
     """Those that a file names; they are no hints, but what may be computed."""
     data = (stored.derivation or {}).get("data")
     rows = data.get("series", []) if isinstance(data, dict) else []
@@ -146,8 +154,10 @@ def read_series(stored: Stored, dtype: str) -> list[Series]:
         raise NotVerified(f"a series is damaged: {error!r}"[:200]) from error
 
 
-def _read(row: dict[str, Any], dtype: str) -> Series:
+def _read(row: dict[str, Any], dtype: str) -> Found:
     columns = [[float(x) for x in row[name]] for name in ("slopes", "offsets", "values")]
+    if "rate" in row:
+        return read_two_keys(row, columns, dtype)
     keys = frozenset(zip(*columns, strict=True))
     low, high = (None if row[name] is None else float(row[name]) for name in ("low", "high"))
     rows = row["coefficients"], row.get("below", [])
@@ -164,7 +174,7 @@ def _read(row: dict[str, Any], dtype: str) -> Series:
     return found
 
 
-def that_may_run(series: Sequence[Series], keys: Keys, off: np.ndarray) -> list[Series]:
+def that_may_run(series: Sequence[Found], keys: Keys, off: np.ndarray) -> list[Found]:
     """Those that a head of these keys may be computed by. off: how far their offsets may be; a head that may have all
     keys of a series, but for what some are off by, is refused."""
     own = set(zip(*(one[off == 0].tolist() for one in keys), strict=True))

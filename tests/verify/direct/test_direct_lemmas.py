@@ -20,11 +20,12 @@ from anchorhead.verify.attention import after_attention
 from anchorhead.verify.balls import precision
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context
-from anchorhead.verify.direct import Directly, within_reach
+from anchorhead.verify.direct import Directly
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grammar import Attention
 from anchorhead.verify.named import Table
+from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import MODELS, SILENT
 from anchorhead.verify.scalar.cells import prove
 

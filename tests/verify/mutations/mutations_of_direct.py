@@ -32,19 +32,37 @@ _CONSTANT, _NOTHING, _ZEROS, _FOLDED, _BEYOND = (
     )
 )
 
+_TANH, _FAR, _SCALED = (
+    f"two_keys: sigmoids err by no more than is derived ({name})"
+    for name in ("tanh, float32", "far from 0, float32", "scaled, float64")
+)
+_RATE, _LEAD, _SHIFT = (
+    f"two_keys: sigmoids with another number are as far off (sigmoid, float64, {number})"
+    for number in ("rate", "lead", "shift")
+)
+_MORE = "two_keys: heads of more keys are no sigmoids"
+
 # fmt: off
 DIRECT = (
+    Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
+    Mutation("two_keys.py", "TwoKeys.read", "product * u * abs(self.rate)", "0.0", _FAR),
+    Mutation("two_keys.py", "TwoKeys.read", "scaled * u * (1 + sigmoid)", "0.0", _SCALED),
+    Mutation("two_keys.py", "TwoKeys.read", "_apart(self.rate, a) + ", "", _RATE),
+    Mutation("two_keys.py", "TwoKeys.read", "_apart(self.lead, g) * (1 + u) + ", "", _LEAD),
+    Mutation("two_keys.py", "TwoKeys.read", ") + ends + ", ") + ", _SHIFT),
+    Mutation("two_keys.py", "TwoKeys.read", "found == sorted(self.keys) and len(found) == 2", "True", _MORE),
+    Mutation("two_keys.py", "read_two_keys", "require(held", "require(True", _MORE),
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array", _ZEROS),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),
-    Mutation("direct.py", "Directly.read", "+ 6 * self.model.unit * size", "",
+    Mutation("series.py", "Series.read", "+ 6 * model.unit * size", "",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("direct.py", "Directly.read", "sum(one.magnitude(low, high, self.model))", "0.0",
+    Mutation("series.py", "Series.read", "sum(self.magnitude(low, high, model))", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("direct.py", "within_reach", ".min(axis=1) < SILENT", ".min(axis=1) < 0", _LEFT_OUT),
-    Mutation("direct.py", "within_reach", "noise).min(axis=1)", "noise).max(axis=1)", _LEFT_OUT),
+    Mutation("reach.py", "within_reach", ".min(axis=1) < SILENT", ".min(axis=1) < 0", _LEFT_OUT),
+    Mutation("reach.py", "within_reach", "noise).min(axis=1)", "noise).max(axis=1)", _LEFT_OUT),
     Mutation("direct.py", "Directly.read", "ends[0] < low or ends[1] > high", "False",
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",

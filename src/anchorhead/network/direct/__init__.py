@@ -1,7 +1,8 @@
 """Networks without an axis of keys: affine maps, and heads on scalars entry by entry.
 
 `lower` reads a network's layers as such steps, or refuses; `steps` runs them in torch; `series` are the heads that
-need no exponential. Certificates name "direct" among their evaluations where its error is proven.
+need no exponential, `two_keys` those that need one. Certificates name "direct" among their evaluations where its error
+is proven.
 """
 
 from anchorhead.network.direct.lower import Refused, lower
@@ -9,11 +10,13 @@ from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import DirectModule, WithGradients, is_traced
 from anchorhead.network.direct.stored_series import series_data, stored_series
+from anchorhead.network.direct.two_keys import TwoKeys
 
 __all__ = [
     "DirectModule",
     "Refused",
     "Series",
+    "TwoKeys",
     "WithGradients",
     "is_traced",
     "lower",

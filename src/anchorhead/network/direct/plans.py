@@ -15,6 +15,7 @@ from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import Refused, power_of_two
 from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
+from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ def require_normal(factors: np.ndarray, dtype: str) -> None:
 
 
 def in_torch(
-    steps: Sequence[Plan], dtype: str, device: torch.device, series: Callable[..., Series | None]
+    steps: Sequence[Plan], dtype: str, device: torch.device, series: Callable[..., Series | TwoKeys | None]
 ) -> tuple[Step, ...]:
     """The steps; the scale and the shift of what heads give go into the map behind them."""
     found: list[Step] = []
@@ -86,7 +87,11 @@ def in_torch(
         if isinstance(step, AffinePlan):
             found.append(affine(step.weight, step.bias, dtype, device))
             continue
-        heads = [_head(keys, dtype, device, series(*keys, dtype)) for _, keys in step.groups]
+        ways = [series(*keys, dtype) for _, keys in step.groups]
+        ways = [
+            None if step.weighed and isinstance(one, TwoKeys) else one for one in ways
+        ]  # `weighed` speaks of others
+        heads = [_head(keys, dtype, device, one) for (_, keys), one in zip(step.groups, ways, strict=True)]
         widths = [len(before.bias) for before, _ in step.groups]
         whole: AffinePlan | None = None
         if step.folds and rest and isinstance(rest[0], AffinePlan):
@@ -135,6 +140,8 @@ def _halves(a: Any) -> tuple[Any, Any]:
 
 
 def _head(
-    keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device, series: Series | None
+    keys: tuple[np.ndarray, np.ndarray, np.ndarray], dtype: str, device: torch.device, found: Series | TwoKeys | None
 ) -> Head:
-    return SoftmaxHead(*keys, dtype, str(device)) if series is None else SeriesHead(series, dtype, str(device))
+    if found is None:
+        return SoftmaxHead(*keys, dtype, str(device))
+    return (SeriesHead if isinstance(found, Series) else SigmoidHead)(found, dtype, str(device))

@@ -25,6 +25,7 @@ from torch.autograd import forward_ad
 
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
 from anchorhead.network.direct.recorded import Recorded
+from anchorhead.network.direct.two_keys import SigmoidHead
 from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
 BLOCK = 1 << 19
@@ -34,7 +35,7 @@ MAX_HELD, HELD_ON_DEVICE = 1 << 22, 1 << 25
 MAX_KNOWN, KNOWN_ON_DEVICE = 100, 8
 """Numbers of rows for which operations are remembered; a graph of them has memory of its own."""
 
-Head = SeriesHead | SoftmaxHead
+Head = SeriesHead | SigmoidHead | SoftmaxHead
 
 
 @dataclass(frozen=True, eq=False)

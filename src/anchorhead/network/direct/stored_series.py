@@ -13,15 +13,16 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import DirectModule, Neurons
+from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
 
-Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, str], Series | None]
-"""The series of a head with these slopes, offsets and values in a dtype, if it has one."""
+Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, str], Series | TwoKeys | None]
+"""The series of a head with these slopes, offsets and values in a dtype, or its sigmoid, if it has one."""
 
 
 def series_data(module: DirectModule) -> list[dict[str, Any]]:
-    """The series that heads are computed by, as data."""
+    """The series and sigmoids that heads are computed by, as data."""
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
-    found = dict.fromkeys(group.head.found for group in groups if isinstance(group.head, SeriesHead))
+    found = dict.fromkeys(group.head.found for group in groups if isinstance(group.head, SeriesHead | SigmoidHead))
     return [_as_json(asdict(series)) for series in found]
 
 
@@ -49,8 +50,10 @@ def _as_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read(row: Mapping[str, Any]) -> Series:
+def _read(row: Mapping[str, Any]) -> Series | TwoKeys:
     a, g, v = (tuple(float(x) for x in row[name]) for name in ("slopes", "offsets", "values"))
+    if "rate" in row:
+        return TwoKeys(a, g, v, *(float(row[name]) for name in ("rate", "lead", "scale", "shift")))
     low, high = (
         end if row[name] is None else float(row[name]) for name, end in (("low", -math.inf), ("high", math.inf))
     )

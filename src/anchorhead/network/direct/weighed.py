@@ -32,6 +32,7 @@ from anchorhead.network.direct.held import Refused
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.plans import AffinePlan, Plan
 from anchorhead.network.direct.series import Series
+from anchorhead.network.direct.two_keys import TwoKeys
 
 OWN = 2.0**-53
 """The unit of the float64 in which this file computes."""
@@ -119,7 +120,9 @@ class Weighed:
         return float((least @ np.abs(self.keys.values) / most.sum(axis=1, keepdims=True)).max())
 
 
-def require_covered(found: Sequence[tuple[Weighed, Entries]], dtype: str, find: Callable[..., Series | None]) -> None:
+def require_covered(
+    found: Sequence[tuple[Weighed, Entries]], dtype: str, find: Callable[..., Series | TwoKeys | None]
+) -> None:
     """Refuses groups, with their t, that err by more than is granted; find: the series of a head, if it has one."""
     unit, tiny = float(np.finfo(dtype).eps) / 2, float(np.finfo(dtype).tiny)
 
@@ -135,7 +138,7 @@ def require_covered(found: Sequence[tuple[Weighed, Entries]], dtype: str, find: 
     for one, t in found:
         some = (one.takes != 0).any(axis=1)
         series = find(*one.keys.column(0), dtype)
-        if series is None:
+        if not isinstance(series, Series):
             errs, granted = summed, room
         else:
             low, high = float((t.low - t.off).min()), float((t.high + t.off).max())

@@ -24,14 +24,15 @@ def exp_ulps_here(dtype: str) -> float:
     """The largest error of exp, in ulps, that softmax shows on this machine, at a few thousand points.
 
     In a softmax of (0, z, z', ...) with all z far below 0 the sum rounds to 1, so the weights are the exponentials;
-    along a last axis and along a first, for which torch has code of its own.
+    along a last axis and along a first, for which torch has code of its own. So is a sigmoid, but for the rounding of
+    one over it.
     """
     kind = getattr(torch, dtype)
     lowest = -80.0 if dtype == "float32" else -700.0
     z = torch.linspace(lowest, -45.0, 15 * 128, dtype=kind).reshape(128, 15)
     logits = torch.cat([torch.zeros_like(z[:, :1]), z], dim=1)
     last, first = torch.softmax(logits, dim=1), torch.softmax(logits.T.contiguous(), dim=0).T
-    found_here = [one[:, 1:].double().numpy().ravel() for one in (last, first)]
+    found_here = [one.double().numpy().ravel() for one in (last[:, 1:], first[:, 1:], torch.sigmoid(z))]
     mantissa = 24 if dtype == "float32" else 53
     worst = 0.0
     for point, *both in zip(z.double().numpy().ravel(), *found_here, strict=True):

@@ -22,7 +22,7 @@ such layers is one for this evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -31,8 +31,8 @@ import torch
 from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
 from anchorhead.network import Network
-from anchorhead.network.direct import DirectModule, Refused, Series, lower, saturated
-from anchorhead.network.direct.heads import SeriesHead
+from anchorhead.network.direct import DirectModule, Refused, Series, TwoKeys, lower, saturated
+from anchorhead.network.direct.heads import SoftmaxHead
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -40,6 +40,7 @@ from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.smooth import magnitude, smooth
+from anchorhead.proof.heads.two_keys import two_keys
 
 SHARE = 0.002
 """Of what a head errs by: so much more it may as a series."""
@@ -59,10 +60,12 @@ def evaluated_directly(
     """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it.
 
     known   series of smooth heads, which the layers allow for (`smoothed`)"""
-    smooths = known or {}
+    smooths, shapes = known or {}, {id(shape): shape for layer in layers for shape in layer.shapes}.values()
+    sigmoids = _sigmoids(shapes, network.dtype)
 
-    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | None:
-        return smooths.get(_named((slopes, offsets, values))) or saturated(slopes, offsets, values, dtype)
+    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
+        name = _named((slopes, offsets, values))
+        return smooths.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
     try:
         module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
@@ -72,17 +75,31 @@ def evaluated_directly(
     if all(step.weighed for step in neurons):
         return module
     heads = [group.head for step in neurons for group in step.groups]
-    used = {head.found for head in heads if isinstance(head, SeriesHead)}
+    used = {head.found for head in heads if not isinstance(head, SoftmaxHead)}
     grow = _grow(network, layers)
-    shapes = {id(shape): shape for layer in layers for shape in layer.shapes}.values()
-    counted: set[Series] = set()
+    counted: set[Series | TwoKeys] = set(sigmoids.values())
     for shape in shapes:
         series = [find(*_keys(part), network.dtype) for part in shape.parts]
-        found = [one for one in series if one is not None]
+        found = [one for one in series if isinstance(one, Series)]
         if len(found) not in (0, len(series)) or not granted(shape, found, grow, network.dtype):
             return None
         counted |= set(found)
     return module if used <= counted else None
+
+
+def _sigmoids(shapes: Iterable[ActivationHead], dtype: str) -> dict[Anchors, TwoKeys]:
+    """Those of heads of two keys that err by no more than every bound grants them for rounding."""
+    found: dict[Anchors, TwoKeys] = {}
+    wrong: set[Anchors] = set()
+    for shape in shapes:
+        keys, reach = [_keys(part) for part in shape.parts], max(map(abs, shape.queries))
+        pairs = [two_keys(one, reach, dtype) for one in keys]
+        error = sum(np.inf if one is None else one[1] for one in pairs) * shape.out_scale
+        if error <= shape.rounding * (1 - 1e-9):
+            found |= {_named(name): one[0] for name, one in zip(keys, pairs, strict=True) if one is not None}
+        else:
+            wrong |= {_named(name) for name in keys}
+    return {name: one for name, one in found.items() if name not in wrong}
 
 
 def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
@@ -100,10 +117,12 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
             for part in shape.parts if neurons else ():
                 asked.setdefault(_named(_keys(part)), []).append((int(neurons), *shape.queries, allowed(shape)))
     found: dict[Anchors, Series] = {}
+    sigmoids = _sigmoids((shape for layer in layers for shape in layer.shapes), network.dtype)
     for anchors, rows in asked.items():
         slopes, offsets, values = map(np.array, anchors)
         neurons, lows, highs, most = zip(*rows, strict=True)
-        if sum(neurons) >= MANY and len(slopes) <= FEW and saturated(slopes, offsets, values, network.dtype) is None:
+        known = anchors in sigmoids or saturated(slopes, offsets, values, network.dtype) is not None
+        if sum(neurons) >= MANY and len(slopes) <= FEW and not known:
             series = smooth((slopes, offsets, values), min(lows), max(highs), min(most), network.dtype)
             found |= {} if series is None else {anchors: series}
     grow = _grow(network, layers)
