@@ -139,7 +139,7 @@ class BoxPath:
         self.taken = box.y if step.carriers == "each" else along.taken
         terms = (last * box.length + self.taken) * SLACK
         at = At(low, high, box.y, terms, self._weight(last), aim)
-        self.errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
+        self.errors = {k: LinkError(step.score, heads, link, at, model) for k, heads in enumerate(step.heads)}
 
     def _weight(self, w: float) -> float:
         """A bound on the sum of |w_j|, for |w| at most this, and on the entries of rows."""
@@ -152,12 +152,11 @@ class BoxPath:
         along, box, size, length = self.along, self.box, self.target.size, self.box.length
         w, speed = along.weight(t), along.speed(t, self.decay > 0 and self.link.line is None)
         terms, weight = ((w + wide) * length + self.taken) * SLACK, self._weight(w + wide)
-        wrong = 0.0
-        if self.errors is not None:
-            wrong = self.errors.total(terms, terms, weight) + self.errors.steepest * length * apart
+        each = self.errors.values()
+        wrong = sum(one.total(terms, terms, weight) + one.steepest * length * apart for one in each)
         rms = along.rms + self.steep * math.sqrt(along.eigenvalue) * e + wrong
         most = along.most + self.steep * length * e + wrong
-        terms = terms if self.errors is None else most
+        terms = most if self.errors else terms
         moments = box_moments(
             along.eigenvalue, length, max(box.a), size, rms * SLACK, most * SLACK, terms * SLACK, weight, box.examples,
             wrong,

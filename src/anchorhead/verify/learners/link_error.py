@@ -2,7 +2,8 @@
 
 e = (slope of phi near z) |score - z| + the heads' error. Where scores are far from z, because z is large, both lie
 beyond some t where phi has settled, and e is at most what phi still moves from there on. Without a score, heads read
-the argument itself. Where a number is taken off the score, scores are of arguments and that number.
+the argument itself. Where a number is taken off the score, scores are of arguments and that number. Where heads are a
+grid, what that is allowed is added.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class LinkError:
     def __init__(
         self, score: Score | None, heads: Heads, link: Link, at: At, model: Arithmetic, taken: float = 0.0
     ) -> None:
-        self.score, self.link, self.at, self.model, self.taken = score, link, at, model, taken
+        self.score, self.heads, self.link, self.at, self.model, self.taken = score, heads, link, at, model, taken
+        self.allowed = 0.0
 
         def off(reach: np.ndarray) -> np.ndarray:
             return self._wrong(reach, np.full_like(reach, at.terms), at.weight)[0]
@@ -37,9 +39,13 @@ class LinkError:
         top = score.most(self.taken) if score is not None else math.inf
         whole = not near.all()
         low, high = (-top if whole else max(at.low - more, -top)), (top if whole else min(at.high + more, top))
-        self.head = heads.error(link, replace(at, low=low, high=high), model)
+        self.asked = replace(at, low=low, high=high)
+        self.head = heads.error(link, self.asked, model)
         self.settled = np.array([math.inf if one else self._settles(n) for n, one in enumerate(near)])
         self.steepest = float(self.cells.near.max())
+
+    def prove_grid(self) -> None:
+        self.heads.prove_grid(self.link, self.asked, self.model, self.allowed)
 
     def _wrong(self, reach: np.ndarray, terms: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:
         """|score - z|, and the part of it that is rounding."""
@@ -87,4 +93,4 @@ class LinkError:
         wrong, rounding = self._wrong(np.maximum(np.abs(low), np.abs(high)), terms, weight)
         moved = np.where(wrong <= room, steep * wrong, np.inf)
         found = np.minimum(moved, np.where(rounding <= 0.005, settled, np.inf))
-        return (found + self.head) * SLACK, steep
+        return (found + self.head + self.allowed) * SLACK, steep
