@@ -153,7 +153,7 @@ class BoxPath:
         w, speed = along.weight(t), along.speed(t, self.decay > 0 and self.link.line is None)
         terms, weight = ((w + wide) * length + self.taken) * SLACK, self._weight(w + wide)
         each = self.errors.values()
-        wrong = sum(one.total(terms, terms, weight) + one.steepest * length * apart for one in each)
+        wrong = sum(one.total(terms, terms, weight) + float(one.steep.max()) * length * apart for one in each)
         rms = along.rms + self.steep * math.sqrt(along.eigenvalue) * e + wrong
         most = along.most + self.steep * length * e + wrong
         terms = most if self.errors else terms
