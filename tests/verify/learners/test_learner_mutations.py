@@ -15,7 +15,6 @@ from anchorhead.verify.grids import rounding as grid_rounding
 from anchorhead.verify.learners import (
     average,
     box,
-    direct,
     form,
     growth,
     heads,
@@ -228,7 +227,7 @@ MUTATIONS = {
         fails(paths.test_which_links_are_lines, "2*x - 1"),
     ),
     "update: the skip is added last": Mutation(
-        direct, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
+        update, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
         fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
     ),
     "finite: numbers may overflow": Mutation(

@@ -100,15 +100,13 @@ def prompt_moments(
     A: np.ndarray, eigenvalue: float, g: np.ndarray, terms: float, weight: float, wrong: np.ndarray
 ) -> Moments:
     """For one prompt, of which |g_i| <= g_i, known up to wrong_i."""
-    size, n = np.abs(A), len(A)
-    lengths = [float(np.linalg.norm(size.T @ g**k)) / n for k in (1, 3, 5)]
-    squares = [math.sqrt(eigenvalue * float((g ** (2 * k)).mean())) for k in (1, 3, 5)]
-    pull, pull3, pull5 = (min(pair) * SLACK for pair in zip(lengths, squares, strict=True))
-    spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
-    off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
+    size, n, each = np.abs(A), len(A), (g, g**3, g**5, wrong)
+    spread, *lengths = (float(np.linalg.norm(size.T @ one)) / n * SLACK for one in (np.ones(n), *each))
+    squares = [math.sqrt(eigenvalue * float((one**2).mean())) * SLACK for one in each]
+    pull, pull3, pull5, off = map(min, lengths, squares)
     m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
     return Moments(
-        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), lengths[0] * SLACK, terms, weight, n,
+        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), lengths[0], terms, weight, n,
         float(wrong.max()), off,
     )  # fmt: skip
 

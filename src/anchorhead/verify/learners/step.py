@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import Average, Mean, Moments
@@ -59,22 +59,30 @@ class Step:
         return StepError(total * SLACK, (of_w + of_v) * SLACK, alone * SLACK)
 
 
-@runtime_checkable
-class Path(Protocol):
-    """What is known of the exact path: between what rate H lies, and by how much it errs itself at each step; and how
-    far the network's links are from exact ones, by the link."""
+class Path(ABC):
+    """What is known of the exact path.
 
+    least, most   between what rate H lies
+    growth        of errors where H is the same at all steps; else None
+    lost          by how much the path that is followed errs itself at each step
+    errors        how far the network's links are from exact ones, by the link
+    """
+
+    target: Descent
     least: float
     most: float
+    growth: float | None
     lost: list[float]
     errors: dict[int, LinkError]
 
-    def drift(self) -> Drift | Varying: ...
+    def drift(self) -> Drift | Varying:
+        momentum = self.target.momentum
+        return Varying(momentum) if self.growth is None else Drift(momentum, self.growth)
 
+    @abstractmethod
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
         """At step t: what it averages, |w_t| and |v_t|. The network's path is at most e away, each token that carries
         w at most `wide`, and they are at most `apart` from one another, where links are of their own w."""
-        ...
 
 
 def followed(step: Step, target: Descent, path: Path, stated: float, model: Arithmetic) -> float:
