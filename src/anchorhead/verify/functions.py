@@ -13,6 +13,7 @@ which jump is the sum.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,6 +30,7 @@ NARROW = 2.0**-80
 CLOSE, FINE, LOST = 1.003, 1e-9, 2.0**-50
 """The slope is found to within 0.3%, the range to within FINE of it, and LOST of its ends, which are float64."""
 MAX_CELLS = 40_000
+NO_OTHERS: Mapping[str, arb] = {}
 STEEP = 1000
 """A slope that is so many times the quotient of the range and of where f is not flat: that of sqrt at 0 would be as
 large as cells are narrow."""
@@ -55,6 +57,19 @@ def behaviour(f: Expression, low: float, high: float) -> Behaviour:
     """Of f between two floats; f is refused where it is not defined throughout."""
     with precision(96, 4):
         return _Search(f, low, high).run()
+
+
+def quotients(f: Expression, name: str, a: arb, b: arb, others: Mapping[str, arb] = NO_OTHERS) -> arb:
+    """A ball of the difference quotients of f along a variable between a and b: f' on the cell, or f' in its middle,
+    give or take what f'' allows; where f is not analytic, slopes. No number where nothing is known."""
+    middle, cell = ((a + b) / 2).mid(), a.union(b)
+    try:
+        here, wide = (f.series({**others, name: arb_series([at, 1], prec=3)}) for at in (middle, cell))
+    except Undecided:
+        return slope_along(name, f, {**others, name: cell})
+    whole = coefficient(wide, 1)
+    around = coefficient(here, 1) + 2 * coefficient(wide, 2) * arb(0, (b - a) / 2)
+    return around if around.rad() < whole.rad() else whole
 
 
 def clipped(f: Expression, low: float, high: float) -> Expression:
@@ -141,15 +156,9 @@ class _Search:
 
     def _on(self, a: arb, b: arb, middle: arb) -> tuple[arb | None, tuple[float, float]]:
         """f' or quotients on a cell, if known, and between what f stays: at the ends where it is monotone."""
-        cell, values = a.union(b), self.f.range({self.name: Range(a, b)})
+        values = self.f.range({self.name: Range(a, b)})
         whole = below(values.low), above(values.high)
-        try:
-            here, wide = (self.f.series({self.name: arb_series([at, 1], prec=3)}) for at in (middle, cell))
-            slopes = coefficient(wide, 1)
-            around = coefficient(here, 1) + 2 * coefficient(wide, 2) * arb(0, (b - a) / 2)
-            slopes = around if around.rad() < slopes.rad() else slopes
-        except Undecided:
-            slopes = slope_along(self.name, self.f, {self.name: cell})
+        slopes = quotients(self.f, self.name, a, b)
         if not slopes.is_finite():
             return None, whole
         if slopes >= 0 or slopes <= 0:

@@ -15,7 +15,6 @@ from anchorhead.verify.grids import rounding as grid_rounding
 from anchorhead.verify.learners import (
     average,
     box,
-    direct,
     form,
     growth,
     heads,
@@ -164,7 +163,7 @@ MUTATIONS = {
         fails(lemmas.test_scores_are_as_far_from_their_arguments_as_is_said),
     ),
     "link error: slopes are 0": Mutation(
-        link_error, "steepness", _of_result(lambda cells: replace(cells, near=0 * cells.near)),
+        link_error, "slopes", _of_result(lambda ends: (0.0, 0.0)),
         fails(paths.test_links_are_off_by_slopes_times_scores),
     ),
     "heads: sums over w do not round": Mutation(
@@ -176,7 +175,8 @@ MUTATIONS = {
         fails(paths.test_logits_that_are_sums_over_w_may_be_off_by_what_is_said, "a grid"),
     ),
     "link: slopes are those of the middle": Mutation(
-        link, "_quotients", lambda f: lambda phi, a, b, y: f(phi, ((a + b) / 2).mid(), ((a + b) / 2).mid(), y.mid()),
+        link, "quotients", lambda f: lambda phi, name, a, b, others: f(
+            phi, name, ((a + b) / 2).mid(), ((a + b) / 2).mid(), {"y": others["y"].mid()}),
         fails(paths.test_slopes_and_ranges_of_links_of_two_variables),
     ),
     "link: one label will do": Mutation(
@@ -227,7 +227,7 @@ MUTATIONS = {
         fails(paths.test_which_links_are_lines, "2*x - 1"),
     ),
     "update: the skip is added last": Mutation(
-        direct, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
+        update, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
         fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
     ),
     "finite: numbers may overflow": Mutation(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from anchorhead.language.expressions.parser import parse
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.learners import box, heads, link, link_error
 from anchorhead.verify.learners.average import Mean, prompt_moments
@@ -145,12 +146,16 @@ def test_logits_that_are_sums_over_w_may_be_off_by_what_is_said(kind: str) -> No
     form = link.Link("margin", expression("tanh(x)"), None)
     at = heads.At(-1.0, 1.0, 1.0, terms, 1.0, 0.0)
     used = heads.Heads((TANH,), roundings=6)
+    off = float(model.gamma(6)) * terms + model.exp_error + model.unit
     if kind == "a grid":
         form = link.Link("both", expression("tanh(x)"), None, 1.0)
         axes = (TANH.slopes, TANH.offsets), (np.array([-1.0, 1.0]), np.zeros(2))
         values = np.repeat(TANH.values[:, None, None], 2, axis=1)
         used = heads.Heads(grid=Grid(axes, np.zeros(2), values[..., 0]), roundings=6)
-    off = float(model.gamma(6)) * terms + model.exp_error + model.unit
+        used.prove_grid(form, at, model, 4 * off)
+        with pytest.raises(NotVerified):
+            used.prove_grid(form, at, model, math.tanh(off) * (1 - 1e-6))
+        return
     found = used.error(form, at, model)
     assert math.tanh(off) * (1 - 1e-6) <= found <= 4 * off
 

@@ -100,15 +100,13 @@ def prompt_moments(
     A: np.ndarray, eigenvalue: float, g: np.ndarray, terms: float, weight: float, wrong: np.ndarray
 ) -> Moments:
     """For one prompt, of which |g_i| <= g_i, known up to wrong_i."""
-    size, n = np.abs(A), len(A)
-    lengths = [float(np.linalg.norm(size.T @ g**k)) / n for k in (1, 3, 5)]
-    squares = [math.sqrt(eigenvalue * float((g ** (2 * k)).mean())) for k in (1, 3, 5)]
-    pull, pull3, pull5 = (min(pair) * SLACK for pair in zip(lengths, squares, strict=True))
-    spread = float(np.linalg.norm(size.sum(axis=0))) / n * SLACK
-    off = min(float(np.linalg.norm(size.T @ wrong)) / n, math.sqrt(eigenvalue * float((wrong**2).mean()))) * SLACK
+    size, n, each = np.abs(A), len(A), (g, g**3, g**5, wrong)
+    spread, *lengths = (float(np.linalg.norm(size.T @ one)) / n * SLACK for one in (np.ones(n), *each))
+    squares = [math.sqrt(eigenvalue * float((one**2).mean())) * SLACK for one in each]
+    pull, pull3, pull5, off = map(min, lengths, squares)
     m2, m4 = (float((g**k).mean()) * SLACK for k in (2, 4))
     return Moments(
-        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), lengths[0] * SLACK, terms, weight, n,
+        pull, pull3, pull5, m2, m4, float(g.max()), spread, float(size.max()), lengths[0], terms, weight, n,
         float(wrong.max()), off,
     )  # fmt: skip
 
@@ -148,30 +146,38 @@ class Average:
         return method * SLACK, rounding * SLACK, size * SLACK
 
     def _rounding(self, h: float, rho: float, read: float, at: Moments, model: Arithmetic) -> float:
-        """The length of what a head reads wrongly: see the top of this file."""
-        count = 2 * at.examples
+        """The length of what a head reads wrongly; e moves weights by factors of up to e^(2 h e)."""
         vanished = 2 * (self.terms + 2) * VANISHED * model.tiny * (1 + h) * (1 + at.weight)
         logits = float(model.gamma(self.terms)) * h * at.terms + vanished
-        moved = float(softmax_log_error(np.array([logits]), np.array([2 * rho]), model)[0])
-        if not moved + 2 * h * at.wrong < 0.1:
+        if not h * at.wrong < 0.05:
             return np.inf
-        up, grown = float(np.exp(2 * moved)), float(np.exp(2 * rho + 2 * h * at.wrong))
         uneven = float(np.expm1(2 * h * at.wrong)) * (1.1 * h * at.pull + read)  # sinh x <= 1.1 x up to 1/2
-        shifted = up * moved * (grown * at.spread + read + uneven) + uneven
-        size = up * grown * at.spread
-        gamma = float(model.gamma(count + 1)), float(model.gamma(count - 1))
-        summed = (gamma[0] * size + gamma[1] * (read + shifted)) / (1 - float(model.gamma(count)))
-        return (shifted + summed + MANY * 8 * count * model.tiny * (at.entry + 1)) * SLACK
+        spread = float(np.exp(2 * rho + 2 * h * at.wrong)) * at.spread
+        return uneven + rounding_of_mean(2 * at.examples, logits, 2 * rho, spread, read + uneven, at.entry, model)
+
+
+def rounding_of_mean(
+    count: int, logits: float, gap: float, spread: float, read: float, entry: float, model: Arithmetic
+) -> float:
+    """The length of what rounding changes in what a softmax over so many keys reads: see the top of this file.
+
+    logits, gap   how far logits may be off, and apart      entry   the largest value
+    spread        the length of sum_k w_k |v_k|             read    that of what is read
+    """
+    moved = float(softmax_log_error(np.array([logits]), np.array([gap]), model)[0])
+    if not moved < 0.1:
+        return np.inf
+    up = float(np.exp(2 * moved))
+    shifted = up * moved * (spread + read)
+    gamma = float(model.gamma(count + 1)), float(model.gamma(count - 1))
+    summed = (gamma[0] * up * spread + gamma[1] * (read + shifted)) / (1 - float(model.gamma(count)))
+    return (shifted + summed + MANY * 8 * count * model.tiny * (entry + 1)) * SLACK
 
 
 @dataclass(frozen=True, eq=False)
 class Mean:
-    """A plain mean of what n tokens hold, times `output`: all logits are exactly 0, and weights 1/n up to rounding.
-
-    Computed weights are those of lambda_i, |lambda_i| <= Lambda, so what is read moves by at most e^(2 Lambda) Lambda
-    mean |p_i - mean p|, entry by entry, and the last is at most 2 mean |p_i|; then come sums of n terms. The p_i are
-    pushes a_i g_i, and the length of mean |p| is `pushes`.
-    """
+    """A plain mean of what n tokens hold, times `output`: all logits are exactly 0, and weights 1/n up to rounding. The
+    values are pushes a_i g_i, and the length of their mean |a_i g_i| is `pushes`."""
 
     output: float
     count: int
@@ -179,10 +185,5 @@ class Mean:
     def error(self, rate: float, at: Moments, model: Arithmetic) -> tuple[float, float, float]:
         """As that of an Average."""
         method = float(abs(Fraction(self.output) + Fraction(rate))) * at.pull + rate * at.wrong_pull
-        moved = float(softmax_log_error(np.zeros(1), np.zeros(1), model)[0])
-        pushes, n = at.pushes, self.count
-        shifted = float(np.exp(2 * moved)) * moved * 2 * pushes
-        many, few = float(model.gamma(n + 1)), float(model.gamma(n))
-        summed = (many * float(np.exp(2 * moved)) * pushes + few * (pushes + shifted)) / (1 - few)
-        rounding = (shifted + summed) * SLACK + MANY * 8 * n * model.tiny * (at.entry * at.most + 1)
-        return method * SLACK, abs(self.output) * rounding * SLACK, abs(self.output) * (pushes + rounding) * SLACK
+        rounding = rounding_of_mean(self.count, 0.0, 0.0, at.pushes, at.pushes, at.entry * at.most, model)
+        return method * SLACK, abs(self.output) * rounding * SLACK, abs(self.output) * (at.pushes + rounding) * SLACK

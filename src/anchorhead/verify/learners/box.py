@@ -28,11 +28,10 @@ from dataclasses import dataclass
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import Moments, box_moments
-from anchorhead.verify.learners.growth import Drift, Varying
 from anchorhead.verify.learners.heads import At
 from anchorhead.verify.learners.link import FARTHEST, Link, between, slopes
 from anchorhead.verify.learners.link_error import LinkError
-from anchorhead.verify.learners.step import Step
+from anchorhead.verify.learners.step import Path, Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
@@ -119,7 +118,7 @@ def invariant(target: Descent, link: Link, box: Box, margin: float) -> Along:
     return Along(eigenvalue, rms, most, push, max(low, -reach), min(high, reach), taken, label)
 
 
-class BoxPath:
+class BoxPath(Path):
     """What holds along exact paths on all prompts of a box, and links of a path that is `stated` away at most."""
 
     def __init__(self, step: Step, target: Descent, link: Link, box: Box, stated: float, model: Arithmetic) -> None:
@@ -129,7 +128,7 @@ class BoxPath:
         require(along.low < along.high, "a condition that no prompt keeps")
         low, high, rate = along.low - margin, along.high + margin, target.rate
         self.decay = max(map(float, target.decays)) * SLACK
-        self.steep = float(link.line[0]) * SLACK if link.line is not None else 0.0
+        self.steep, self.growth = (float(link.line[0]) * SLACK, 1.0) if link.line is not None else (0.0, None)
         steepest = box.curvature[0] if box.curvature is not None else 0.0
         met = (0.0, 0.0) if link.line is not None else slopes(link, low, high, enough=(0.0, steepest))
         least, most = (rate * x * along.eigenvalue * SLACK for x in met)
@@ -139,25 +138,21 @@ class BoxPath:
         self.taken = box.y if step.carriers == "each" else along.taken
         terms = (last * box.length + self.taken) * SLACK
         at = At(low, high, box.y, terms, self._weight(last), aim)
-        self.errors = LinkError(step.score, step.heads[0], link, at, model) if step.heads else None
+        self.errors = {k: LinkError(step.score, heads, link, at, model) for k, heads in enumerate(step.heads)}
 
     def _weight(self, w: float) -> float:
         """A bound on the sum of |w_j|, for |w| at most this, and on the entries of rows."""
         return max(math.sqrt(self.target.size) * w, *self.box.a, self.box.y) * SLACK
 
-    def drift(self) -> Drift | Varying:
-        return Drift(self.target.momentum) if self.link.line is not None else Varying(self.target.momentum)
-
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
         along, box, size, length = self.along, self.box, self.target.size, self.box.length
         w, speed = along.weight(t), along.speed(t, self.decay > 0 and self.link.line is None)
         terms, weight = ((w + wide) * length + self.taken) * SLACK, self._weight(w + wide)
-        wrong = 0.0
-        if self.errors is not None:
-            wrong = self.errors.total(terms, terms, weight) + self.errors.steepest * length * apart
+        each = self.errors.values()
+        wrong = sum(one.total(terms, terms, weight) + float(one.steep.max()) * length * apart for one in each)
         rms = along.rms + self.steep * math.sqrt(along.eigenvalue) * e + wrong
         most = along.most + self.steep * length * e + wrong
-        terms = terms if self.errors is None else most
+        terms = most if self.errors else terms
         moments = box_moments(
             along.eigenvalue, length, max(box.a), size, rms * SLACK, most * SLACK, terms * SLACK, weight, box.examples,
             wrong,

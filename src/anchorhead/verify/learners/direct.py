@@ -16,11 +16,10 @@ import numpy as np
 
 from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Embed
-from anchorhead.verify.learners.average import Average
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.threshold import shrinking
-from anchorhead.verify.learners.update import read_update
-from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear, powers
+from anchorhead.verify.learners.update import read_average
+from anchorhead.verify.learners.written import FAR, Features, Given, linear
 
 
 def read_direct(given: Given) -> Step:
@@ -30,12 +29,10 @@ def read_direct(given: Given) -> Step:
     size, inputs = target.size, target.features + 2
     f = Features(x=inputs - 2, sign=1, label=1, kind=1, w=size, v=size * (target.momentum > 0), clip=3 * target.shrinks)
     layer = given.layers(1 + target.shrinks, f, inputs)[0]
-    sharpness = powers(layer.query[:, 0, f.at["w"][0]])
-    update, outputs, skip, output = read_update(target, layer, f)
     columns = np.eye(size, f.width)
-    query = np.stack([np.concatenate([h * f("w", "kind"), f("kind")]) for h in sharpness])
-    body = [attention(query, np.concatenate([columns, -f("label"), -FAR * f("kind")]), columns, output, skip)]
-    clip = None
+    key = np.concatenate([columns, -f("label"), -FAR * f("kind")])
+    average, update, collected = read_average(target, layer, f, f("w", "kind"), f("kind"), key, columns)
+    body, clip = [collected], None
     others = [np.tile(f.token(kind=1.0), (len(one), 1)) for one in (embed.registers, embed.states[:1])]
     if target.shrinks:
         shrink, clip = shrinking(given, f, "kind")
@@ -45,4 +42,4 @@ def read_direct(given: Given) -> Step:
     require(bool(target.shrinks or not len(embed.registers)), "registers, and no threshold")
     tokens = Embed(np.eye(f.width, inputs)[None], np.zeros((1, f.width)), others[0], others[1], None, None)
     given.require_written(tokens, [], body, linear(f("w")))
-    return Step(Average(sharpness, tuple(outputs.tolist()), size + 1), update, clip)
+    return Step(average, update, clip)

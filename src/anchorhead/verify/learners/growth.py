@@ -115,6 +115,10 @@ def safe_limit(momentum: float) -> float:
     return 2 * (1 - momentum) ** 2 / (1 + momentum) / SLACK
 
 
+def ball(number: Fraction) -> arb:
+    return arb(number.numerator) / arb(number.denominator)
+
+
 def matrix(A: np.ndarray) -> arb_mat:
     return arb_mat([[arb(float(x)) for x in row] for row in A])
 
@@ -138,6 +142,6 @@ def weighted(x: np.ndarray, weights: np.ndarray, decays: Sequence[Fraction], rat
         )
         H = scaled.transpose() * rows / arb(len(x))
         for j in range(size):
-            H[j, j] = H[j, j] + arb(decays[j].numerator) / arb(decays[j].denominator)
+            H[j, j] = H[j, j] + ball(decays[j])
         identity = arb_mat([[arb(int(i == j)) for j in range(size)] for i in range(size)])
         return identity - H * arb(rate) if rate else H

@@ -90,18 +90,10 @@ def _bound_for_prompt(network: Network, program: Program, prompt: np.ndarray, bo
     fits = up.shape == down.shape == (len(up), columns) and len(up) > bool(target.flags)
     require(fits, "the prompt does not fit the program")
     require_finite(network, np.maximum(np.abs(prompt).max(axis=0), 1.0), len(prompt), model)
-    if target.flags:
-        rows = _rows_of_many(up, down, target)
-        links, step = _first(network, target, 0.0, float(np.abs(rows.a).max()), bound, model)
-        return distance(step, target, PromptPath(step, target, links, rows, bound, model), bound, model)
-    require(bool((up == -down).all()), "the second half of a prompt is not its negative")
-    A, y, none = up[:, : target.size], up[:, -1], np.zeros(len(up))
-    (link,), step = _first(network, target, float(np.abs(y).max()), 0.0, bound, model)
-    signed = (y == 1) & (np.abs(up[:, -2]) == 1) if link.form == "margin" else up[:, -2] == 1
-    require(bool(signed.all()), "an example without its sign")
-    a, b = (y if link.form == form else none for form in ("residual", "labelled"))
-    given = Rows(A, A, a, b, none if link.form == "margin" else y, np.zeros(len(up), int), np.zeros(target.size))
-    return distance(step, target, PromptPath(step, target, [link], given, bound, model), bound, model)
+    labels, off = (float(np.abs(up[:, column]).max()) for column in (-1, 2 * target.size if target.flags else -1))
+    links, step = _first(network, target, labels, off, bound, model)
+    rows = _rows_of_many(up, down, target) if target.flags else _rows_of_one(up, down, target.size, links[0].form)
+    return distance(step, target, PromptPath(step, target, links, rows, bound, model), bound, model)
 
 
 def _first(
@@ -127,6 +119,16 @@ def _read_step(given: Given, off: float) -> Step:
     repeat = given.network.layers[-2] if len(given.network.layers) > 1 else None
     alone = isinstance(repeat, Layers) and len(repeat.layers) == 1 + given.target.shrinks
     return read_direct(given) if alone else read_transformer(given)
+
+
+def _rows_of_one(up: np.ndarray, down: np.ndarray, size: int, form: str) -> Rows:
+    """The rows of a learner whose link has this form, and their negatives."""
+    require(bool((up == -down).all()), "the second half of a prompt is not its negative")
+    A, y, none = up[:, :size], up[:, -1], np.zeros(len(up))
+    signed = (y == 1) & (np.abs(up[:, -2]) == 1) if form == "margin" else up[:, -2] == 1
+    require(bool(signed.all()), "an example without its sign")
+    a, b = (y if form == one else none for one in ("residual", "labelled"))
+    return Rows(A, A, a, b, none if form == "margin" else y, np.zeros(len(up), int), np.zeros(size))
 
 
 def _rows_of_many(up: np.ndarray, down: np.ndarray, target: Descent) -> Rows:

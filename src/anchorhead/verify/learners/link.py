@@ -1,25 +1,25 @@
 """The link of a loss: between what it stays, and how steep it is.
 
-Slopes are enclosures of difference quotients along x, across kinks too (programs/slopes.py).
+Slopes are enclosures of difference quotients along x, across kinks too (functions.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from flint import arb, arb_series
+from flint import arb
 
-from anchorhead.verify.balls import above, below, coefficient, hull, precision
+from anchorhead.verify.balls import above, below, hull, precision
 from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.functions import quotients
 from anchorhead.verify.learners.form import by_flag, line_of, phi_of
-from anchorhead.verify.programs.expressions import Expression, Undecided
-from anchorhead.verify.programs.slopes import slope_along
+from anchorhead.verify.programs.expressions import Expression
 
 FINE, COARSE = 1e-7, 3e-3
 """Cells are halved until their slopes are this close, relatively, to one that is met: of all, and of a part."""
@@ -79,9 +79,9 @@ def slopes(
             cells += 1
             if cells > MAX_CELLS:
                 raise NotVerified(f"the slopes of {link.phi} are not bounded within {MAX_CELLS} cells")
-            found = _quotients(link.phi, a, b, c.union(d))
+            found = quotients(link.phi, "x", a, b, {"y": c.union(d)})
             middle, centre = ((a + b) / 2).mid(), ((c + d) / 2).mid()
-            here = _quotients(link.phi, middle, middle, centre)
+            here = quotients(link.phi, "x", middle, middle, {"y": centre})
             met = min(met[0], above(here)), max(met[1], below(here))
             room = fine * max(abs(met[0]), abs(met[1]), 1e-300)
             goal = enough or met
@@ -98,26 +98,10 @@ def slopes(
         return least, most
 
 
-def _quotients(phi: Expression, a: arb, b: arb, y: arb) -> arb:
-    """On a cell: the slope in its middle, give or take what the second derivative allows, or the slope of the ball."""
-    cell = a.union(b)
-    plain = slope_along("x", phi, {"x": cell, "y": y})
-    try:
-        bend = coefficient(phi.series({"x": arb_series([cell, 1], prec=3), "y": y}), 2) * 2
-    except Undecided:
-        return plain
-    if not bend.is_finite():
-        return plain
-    middle = ((a + b) / 2).mid()
-    around = slope_along("x", phi, {"x": middle, "y": y}) + bend * arb(0, 1) * (b - a) / 2
-    low, high = max(below(around), below(plain)), min(above(around), above(plain))
-    return hull(low, high) if low <= high else plain
-
-
 def between(link: Link, low: float, high: float) -> tuple[float, float]:
     """Between what phi stays on [low, high]: by balls, cell by cell."""
     with precision():
-        cells = [hull(float(a), float(b)) for a, b in pairwise(_cuts(low, high))]
+        cells = [hull(float(a), float(b)) for a, b in pairwise(cuts(low, high))]
         found = [_on_cell(link, cell, hull(*strip)) for cell in cells for strip in link.strips]
     if not all(one.is_finite() for one in found):
         raise NotVerified(f"{link.phi} is not finite on [{low:g}, {high:g}]")
@@ -133,28 +117,6 @@ def _on_cell(link: Link, x: arb, y: arb) -> arb:
 EDGES = np.concatenate([np.arange(1, 8) / 64, 2.0 ** (np.arange(-24, 160) / 8)])
 
 
-def _cuts(low: float, high: float) -> np.ndarray:
+def cuts(low: float, high: float) -> np.ndarray:
     """Cells that grow in width with their distance from 0."""
     return np.unique(np.clip(np.concatenate([-EDGES[::-1], [0.0], EDGES, [low, high]]), low, high))
-
-
-@dataclass(frozen=True, eq=False)
-class Steepness:
-    """|slopes| of phi cell by cell: cells (low, high) cover a range, `near` holds for each cell widened by `room`."""
-
-    low: np.ndarray
-    high: np.ndarray
-    near: np.ndarray
-    room: np.ndarray
-
-
-def steepness(link: Link, low: float, high: float, off: Callable[[np.ndarray], np.ndarray]) -> Steepness:
-    """off: how far scores may be from arguments of such sizes, for which there is room, up to 5% of these."""
-    cuts = _cuts(low, high)
-    reach = np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1]))
-    room = np.maximum(0.004 + 0.01 * reach, np.minimum(off(reach), 0.05 * reach))
-    found = [
-        max(map(abs, slopes(link, float(a - r), float(b + r), link.coarse)))
-        for a, b, r in zip(cuts[:-1], cuts[1:], room, strict=True)
-    ]
-    return Steepness(cuts[:-1], cuts[1:], np.array(found), room)

@@ -28,11 +28,10 @@ import numpy as np
 
 from anchorhead.verify.errors import require
 from anchorhead.verify.grammar import Embed
-from anchorhead.verify.learners.average import Average
 from anchorhead.verify.learners.heads import Heads, heard
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
-from anchorhead.verify.learners.update import read_update
+from anchorhead.verify.learners.update import read_average
 from anchorhead.verify.learners.written import FAR, Features, Given, attention, link_layer, powers, without
 
 
@@ -68,17 +67,15 @@ def read_many(given: Given, off: float) -> Step:
         parts = [heard(one, lowered, plus, minus, most, given.model) for one in held]
         made.append(Heads(tuple(parts), taken=True))
     linked = link_layer(f, f("score", "one", "flags"), f("gates"), without(f, "link", -f("b")), None, (count,))
-    sharpness = powers(collect.query[:, 0, f.at["sign"][0]])
-    update, outputs, skip, output = read_update(target, collect, f)
+    key = np.concatenate([f("link"), -FAR * f("none")])
+    average, update, collected = read_average(target, collect, f, f("sign"), f("register"), key, f("value"))
     require(
-        4 * max(sharpness) * float(np.abs(held[:, :, 2]).max(axis=1).sum()) <= FAR / 2,
+        4 * max(average.sharpness) * float(np.abs(held[:, :, 2]).max(axis=1).sum()) <= FAR / 2,
         "a token is not out of reach of those that carry w",
     )
-    query = np.stack([np.concatenate([one * f("sign"), f("register")]) for one in sharpness])
-    collected = attention(query, np.concatenate([f("link"), -FAR * f("none")]), f("value"), output, skip)
     begin = attention(FAR * f("sign")[None], f("start"), f("value"), f("w").T[None], np.eye(f.width))
     read = attention(f("register")[None], f("register"), f("w"), np.eye(size)[None], None, grid=(1,))
     rows = np.eye(f.width, inputs)[None], f.token(one=1.0)[None]
     tokens = Embed(*rows, registers, f.token(none=1.0)[None], None, None)
     given.require_written(tokens, [begin], [written, linked, collected], read)
-    return Step(Average(sharpness, tuple(outputs.tolist()), 1), update, None, score, tuple(made), "pair")
+    return Step(average, update, None, score, tuple(made), "pair")

@@ -21,11 +21,11 @@ from flint import arb, arb_mat
 from anchorhead.verify.balls import above, below, precision
 from anchorhead.verify.errors import require
 from anchorhead.verify.learners.average import Moments, prompt_moments
-from anchorhead.verify.learners.growth import Drift, Varying, matrix, norm, weighted
+from anchorhead.verify.learners.growth import ball, matrix, norm, weighted
 from anchorhead.verify.learners.heads import At
 from anchorhead.verify.learners.link import FINE, Link, slopes
 from anchorhead.verify.learners.link_error import LinkError
-from anchorhead.verify.learners.step import Step
+from anchorhead.verify.learners.step import Path, Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
 
@@ -79,24 +79,16 @@ class Exact:
 
     def step(self) -> float:
         """One step; returns how far the midpoints are from what a step gives."""
-        target, rate = self.target, arb(self.target.rate)
-        gradient = self.across * self.rest / arb(len(self.z))
-        v, w = [], []
-        lost = 0.0
-        entries = zip(
-            self.w.entries(), self.v.entries(), gradient.entries(), target.decays, target.thresholds, strict=True
-        )
-        for before, speed, g, decay, threshold in entries:
-            pull = arb(decay.numerator) / arb(decay.denominator) * before
-            moved = arb(target.momentum) * speed - rate * (g + pull)
-            after = before + moved
-            if threshold is not None:
-                tau = arb(threshold.numerator) / arb(threshold.denominator)
-                after = positive_part(after - tau) - positive_part(-after - tau)
-            lost += above(after.rad()) + above(moved.rad())
-            v.append([moved.mid()])
-            w.append([after.mid()])
-        self.w, self.v = arb_mat(w), arb_mat(v)
+        target = self.target
+        pull = [[ball(decay) * one] for decay, one in zip(target.decays, self.w.entries(), strict=True)]
+        gradient = self.across * self.rest / arb(len(self.z)) + arb_mat(pull)
+        moved = self.v * arb(target.momentum) - gradient * arb(target.rate)
+        after = (self.w + moved).entries()
+        for j, tau in enumerate(target.thresholds):
+            if tau is not None:
+                after[j] = positive_part(after[j] - ball(tau)) - positive_part(-after[j] - ball(tau))
+        lost = sum(above(one.rad()) for one in (*after, *moved.entries()))
+        self.w, self.v = (arb_mat([[one.mid()] for one in each]) for each in (after, moved.entries()))
         self._average()
         return lost * SLACK
 
@@ -105,7 +97,7 @@ def positive_part(x: arb) -> arb:
     return (x + abs(x)) / 2
 
 
-class PromptPath:
+class PromptPath(Path):
     """What holds along the exact path on one prompt, and of links, example by example, `stated` away at most."""
 
     def __init__(
@@ -147,7 +139,7 @@ class PromptPath:
         return max(float(w.sum()) + math.sqrt(self.target.size) * wide, self.entry) * SLACK
 
     def _between(self) -> None:
-        """Between what rate H lies, and the growth of errors where H is the same at all steps; else None."""
+        """Between what rate H lies, and the growth of errors."""
         target, rows, rate, met = self.target, self.rows, self.target.rate, self.met
         scale, line, none = rows.scale, self.links[0].line, tuple(0 * one for one in target.decays)
         off = np.sqrt(((rows.v - scale[:, None] * rows.x) ** 2).sum(axis=1)) + 4e-16 * scale * self.reach
@@ -161,10 +153,6 @@ class PromptPath:
         require(most <= 2 * (1 + target.momentum), "the rate is too large for this prompt: errors may grow")
         exact = weighted(rows.x, scale * float(line[0]), target.decays, rate)
         self.least, self.growth = 0.0, 1.0 if target.momentum else min(1.0, norm(exact) * SLACK)
-
-    def drift(self) -> Drift | Varying:
-        momentum = self.target.momentum
-        return Varying(momentum) if self.growth is None else Drift(momentum, self.growth)
 
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
         ends, found, w, v = self.seen[t]

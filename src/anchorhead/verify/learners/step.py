@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
-from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import Average, Mean, Moments
 from anchorhead.verify.learners.growth import Apart, Drift, Varying
 from anchorhead.verify.learners.heads import Heads
+from anchorhead.verify.learners.link_error import LinkError
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.learners.threshold import Clip
 from anchorhead.verify.learners.update import Update
 from anchorhead.verify.rounding import SLACK, Arithmetic
+
+SHARE = 0.98
+"""Of what is left, what a grid is allowed."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +59,33 @@ class Step:
         return StepError(total * SLACK, (of_w + of_v) * SLACK, alone * SLACK)
 
 
-@runtime_checkable
-class Path(Protocol):
-    """What is known of the exact path: between what rate H lies, and by how much it errs itself at each step."""
+class Path(ABC):
+    """What is known of the exact path.
 
+    least, most   between what rate H lies
+    growth        of errors where H is the same at all steps; else None
+    lost          by how much the path that is followed errs itself at each step
+    errors        how far the network's links are from exact ones, by the link
+    """
+
+    target: Descent
     least: float
     most: float
+    growth: float | None
     lost: list[float]
+    errors: dict[int, LinkError]
 
-    def drift(self) -> Drift | Varying: ...
+    def drift(self) -> Drift | Varying:
+        momentum = self.target.momentum
+        return Varying(momentum) if self.growth is None else Drift(momentum, self.growth)
 
+    @abstractmethod
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:
         """At step t: what it averages, |w_t| and |v_t|. The network's path is at most e away, each token that carries
         w at most `wide`, and they are at most `apart` from one another, where links are of their own w."""
-        ...
 
 
-def distance(step: Step, target: Descent, path: Path, stated: float, model: Arithmetic) -> float:
+def followed(step: Step, target: Descent, path: Path, stated: float, model: Arithmetic) -> float:
     """The bound on |w_t - exact w_t| at all steps, of all tokens that carry w: from how far paths may be apart at t
     follows what a step errs by, and from that how far they are at t + 1.
 
@@ -93,3 +107,18 @@ def distance(step: Step, target: Descent, path: Path, stated: float, model: Arit
         ours.step(error.of_w, error.apart, path.least, path.most)
         own.step(path.lost[t], 2 * path.lost[t], path.least, path.most)
     return (ours.bound + apart.w * pair) * SLACK
+
+
+def distance(step: Step, target: Descent, path: Path, stated: float, model: Arithmetic) -> float:
+    """The same where a link is a grid, too: of what is stated it is allowed what all else leaves, of which the distance
+    is an affine function, nearly."""
+    found = followed(step, target, path, stated, model)
+    grids = [one for one in path.errors.values() if one.heads.grid is not None]
+    for one in grids:
+        require(found < stated, f"without its grids a network may be {found:.3g} off, more than what is stated")
+        one.allowed = one.at.aim
+        grows = (followed(step, target, path, stated, model) - found) / one.allowed
+        one.allowed = SHARE * (stated - found) / grows
+        one.prove_grid()
+        found = followed(step, target, path, stated, model)
+    return found

@@ -33,12 +33,11 @@ import numpy as np
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Attention, Embed
 from anchorhead.verify.grids.head import Grid
-from anchorhead.verify.learners.average import Average
 from anchorhead.verify.learners.heads import Heads, heard
 from anchorhead.verify.learners.score import Score
 from anchorhead.verify.learners.step import Step
 from anchorhead.verify.learners.threshold import shrinking
-from anchorhead.verify.learners.update import read_update
+from anchorhead.verify.learners.update import read_average
 from anchorhead.verify.learners.written import FAR, Features, Given, attention, linear, link_layer, powers, without
 from anchorhead.verify.rounding import SILENT
 
@@ -59,11 +58,10 @@ def read_transformer(given: Given) -> Step:
     score, written = _score(given, f, layers[0])
     held = _Held(given, f, layers[1])
     heads, its = held.grid(score.most()) if link.form == "both" else held.heads(score.most())
-    sharpness = powers(layers[2].query[:, 0, f.at["state"][0]])
-    update, outputs, skip, output = read_update(target, layers[2], f)
-    query = np.stack([np.concatenate([h * f("state"), f("state"), f("other") - f("state")]) for h in sharpness])
+    gates = np.concatenate([f("state"), f("other") - f("state")])
     key = np.concatenate([f("link"), -FAR * f("other"), -FAR * f("example")])
-    body, clip = [written, its, attention(query, key, np.eye(size, width), output, skip)], None
+    average, update, collected = read_average(target, layers[2], f, f("state"), gates, key, np.eye(size, width))
+    body, clip = [written, its, collected], None
     if shrinks:
         shrink, clip = shrinking(given, f, "asks")
         body.append(shrink)
@@ -75,7 +73,7 @@ def read_transformer(given: Given) -> Step:
     bias = f.token(example=1.0, plus=0.5, minus=0.5)
     embed = Embed(weight[None], bias[None], held.registers, held.state, None, None)
     given.require_written(embed, [], body, linear(f("w")))
-    return Step(Average(sharpness, tuple(outputs.tolist()), 1), update, clip, score, (heads,))
+    return Step(average, update, clip, score, (heads,))
 
 
 def _score(given: Given, f: Features, layer: Attention) -> tuple[Score, Attention]:

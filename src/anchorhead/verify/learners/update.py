@@ -9,9 +9,9 @@ import numpy as np
 
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.grammar import Attention
-from anchorhead.verify.learners.average import MANY
+from anchorhead.verify.learners.average import MANY, Average
 from anchorhead.verify.learners.target import Descent
-from anchorhead.verify.learners.written import Features
+from anchorhead.verify.learners.written import Features, attention, powers
 from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
 
 
@@ -67,3 +67,15 @@ def read_update(
     largest = float(np.abs(kept).max()), float(np.abs(pulled).max()), abs(momentum)
     found = Update(*largest, wrong, wrong_pull, wrong_speed, (product + sums, 1 + sums, 1 + sums))
     return found, outputs, skip, output
+
+
+def read_average(
+    target: Descent, layer: Attention, f: Features, asked: np.ndarray, gates: np.ndarray, key: np.ndarray,
+    value: np.ndarray,
+) -> tuple[Average, Update, Attention]:  # fmt: skip
+    """A layer by which whoever carries w reads a signed average; and the layer, written: a head of sharpness h asks
+    with h times some rows, whose products with keys are what logits sum up, and with gates."""
+    sharpness = powers(layer.query[:, 0, asked[0].argmax()])
+    update, outputs, skip, output = read_update(target, layer, f)
+    query = np.stack([np.concatenate([h * asked, gates]) for h in sharpness])
+    return Average(sharpness, tuple(outputs.tolist()), len(asked)), update, attention(query, key, value, output, skip)

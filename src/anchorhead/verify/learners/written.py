@@ -83,13 +83,10 @@ class Given:
         """The network is this one."""
         layers = (*before, Repeat(tuple(body), self.target.times), last)
         require(self.network.output == output, "the network does not put out w")
-        require(len(self.network.layers) == len(layers), "the layers are not those of this learner")
         require(same(self.network.embed, embed), "the tokens are not those of this learner")
-        for number, (one, other) in enumerate(zip(self.network.layers, layers, strict=True), start=1):
-            if isinstance(other, Repeat):
-                for inner, (mine, its) in enumerate(zip(one.layers, other.layers, strict=True)):
-                    require(same(mine, its), f"layer {inner} of a step is not that of this learner")
-            require(same(one, other), f"layer {number} is not that of this learner")
+        for number, (one, other) in enumerate(zip(self.network.layers[-2].layers, body, strict=True)):
+            require(same(one, other), f"layer {number} of a step is not that of this learner")
+        require(same(self.network.layers, layers), "the layers around a step are not those of this learner")
 
 
 def attention(
