@@ -175,13 +175,8 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", float(error[0, 0])))
     else:
         series = read_series(stored, network.dtype) if model.direct else []
-        claims, single = read_claims(stored), len(network.layers) == 1
-        # a single head as closely as is good enough; more closely, where what is added to its error is then too much
-        for limit in ((1 - 1e-5) * bound, 0.0) if single else (0.0,):
-            context = Context(exact, model, claims, limit, given.tell, known.steps, series=series)
-            error, grids = _shared_out(network, context, bound)
-            if error.max() <= bound:
-                break
+        context = Context(exact, model, read_claims(stored), given.tell, known.steps, series=series)
+        error, grids = _shared_out(network, context, bound)
     known.found = _with(float(error.max()), off)
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)

@@ -39,6 +39,8 @@ from anchorhead.verify.scalar.softmax import MANY, ORDER, Softmax
 PIECES = 24
 CLOSE = 1.001
 """How far above its largest value at a point the bound may end."""
+NEGLIGIBLE = 1e-3
+"""Of one rounding of what keys hold: an error that is good enough, always."""
 HOPELESS = 1.001
 """An error at a point that is so much above what would be good enough ends the search."""
 REST = 0.002
@@ -145,7 +147,8 @@ class _Proof:
         self.scale, self.shift = exact(claim.scale), exact(claim.shift)
         f = claim.function
         self.name = f.variables[0] if f is not None and f.variables else "x"
-        self.floor, self.limit, self.required = 0.0, limit, required
+        nothing = NEGLIGIBLE * max(part.model.unit * part.largest(0.0) for part in parts)
+        self.floor, self.limit, self.required = 0.0, max(limit, nothing), required
         self.added, self.straight = straight is not None, straight or Straight(relative=False)
 
     @property
