@@ -18,7 +18,7 @@ FOLLOWS = {
     "expressions, causal (float32)": 1.262149e-04,
     "kernel smoother (float32)": 7.883241e-06,
 }
-"""Of files whose bound is not worked towards, so that what is stated changes nothing of what follows."""
+"""Of files without grids, so that what is stated changes nothing of what follows."""
 CLOSE = 2e-3
 """Bounds may move by so much of themselves."""
 

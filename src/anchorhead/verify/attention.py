@@ -146,7 +146,7 @@ def _reads(
                 if column.zero.all() and direct == (0.0, 0.0):
                     continue
                 part = replace(one.logits, values=column.constant[:, 0], value_error=column.error[:, 0], direct=direct)
-                unit = Unit(one, (part,), claimed[c], context.enough(weight))
+                unit = Unit(one, (part,), claimed[c])
                 taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))

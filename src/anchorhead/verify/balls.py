@@ -7,14 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 from flint import arb, arb_series, ctx
 
 from anchorhead.verify.errors import require
 
 PRECISION = 128
 """Bits of every ball. Logits of 1e12 and weights of 1e-30 leave 60 bits and more of what is compared."""
-UP, DOWN = math.inf, -math.inf
 _LOCK = threading.RLock()
 
 
@@ -50,14 +48,14 @@ def above(ball: arb) -> float:
     """A float64 that no number of the ball exceeds; infinite where nothing is known."""
     if not ball.is_finite():
         return math.inf
-    return float(np.nextafter(float(ball.upper()), UP))
+    return math.nextafter(float(ball.upper()), math.inf)
 
 
 def below(ball: arb) -> float:
     """A float64 that no number of the ball falls below."""
     if not ball.is_finite():
         return -math.inf
-    return float(np.nextafter(float(ball.lower()), DOWN))
+    return math.nextafter(float(ball.lower()), -math.inf)
 
 
 def size(ball: arb) -> float:

@@ -39,12 +39,11 @@ from anchorhead.verify.scalar.part import Part
 
 @dataclass(eq=False)
 class Unit:
-    """Softmaxes in one t; claimed: what they are said to compute; limit: an error that would be good enough."""
+    """Softmaxes in one t; claimed: what they are said to compute."""
 
     reading: Reading
     parts: tuple[Part, ...]
     claimed: Claimed | None = None
-    limit: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +84,10 @@ class _Job:
     low: float
     high: float
     error: float = 0.0
-    limit: float = np.inf
     units: list[int] = field(default_factory=list)
 
     def covers(self, other: _Job) -> bool:
-        wide = self.low <= other.low and other.high <= self.high and self.limit <= other.limit
+        wide = self.low <= other.low and other.high <= self.high
         return wide and all(mine.covers(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True))
 
 
@@ -119,7 +117,7 @@ class Claims:
             job = same[-1]
             job.high = max(job.high, high)
             job.parts = tuple(mine.worse(theirs) for mine, theirs in zip(job.parts, unit.parts, strict=True))
-            job.limit, job.error = min(job.limit, unit.limit), max(job.error, one.off)
+            job.error = max(job.error, one.off)
             job.units.append(n)
         for key, same in jobs.items():
             for job in same:
@@ -134,8 +132,7 @@ class Claims:
         for one, proven in () if self.exact.excluded else known:
             if one.covers(job):
                 return proven
-        limit = job.limit if job.limit < np.inf else 0.0
-        known.append((job, prove(job.parts, job.claim, self._intervals(job), self.model, limit, True)))
+        known.append((job, prove(job.parts, job.claim, self._intervals(job), self.model)))
         return known[-1][1]
 
     def _meant(self, named: Named, t: Forms) -> _Meant:

@@ -48,14 +48,12 @@ class Reads:
 
 @dataclass(eq=False)
 class Context:
-    """limit: an error that would be good enough, where a network is a single head. tell: told how many layers are done,
-    of how many, and what comes next. grids: what grids are allowed. series: those by which heads may be computed.
-    named: what softmaxes are said to compute."""
+    """tell: told how many layers are done, of how many, and what comes next. grids: what grids are allowed. series:
+    those by which heads may be computed. named: what softmaxes are said to compute."""
 
     exact: Exact
     model: Arithmetic
     named: Table
-    limit: float = 0.0
     tell: Callable[[int, int, str], object] = lambda done, total, what: None
     steps: list[Step] = field(default_factory=list)
     grids: Grids | None = None
@@ -115,10 +113,6 @@ class Context:
         if len(known) < len(found):
             self.steps.append(Step(where, "interval", f"{len(found) - len(known)} heads of no function", np.inf))
         return found
-
-    def enough(self, weight: np.ndarray) -> float:
-        """The error of a single head that the stated bound allows."""
-        return self.limit / float(np.abs(weight).max()) if self.limit else np.inf
 
     # what no lemma explains
 

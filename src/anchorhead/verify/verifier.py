@@ -82,6 +82,12 @@ class Report:
 
 @dataclass(eq=False)
 class _Known:
+    """What a user gives beside the file (see `verify`), and what the report will say."""
+
+    given: Callable[..., Any] | None
+    prompt: np.ndarray | None
+    wanted: float | None
+    tell: Tell
     stated: float = float("nan")
     found: float = float("nan")
     steps: list[Step] = field(default_factory=list)
@@ -90,39 +96,29 @@ class _Known:
     function: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """What a user gives beside the file.
+def verify(
+    source: str | Path | bytes,
+    function: Callable[..., Any] | None = None,
+    prompt: np.ndarray | None = None,
+    stated: float | None = None,
+    tell: Tell = lambda done, total, what: None,
+) -> Report:
+    """The report on a file, given by its path or as its bytes, or on the folder of an attention-only model; damaged
+    ones and wrong claims give a report too.
 
     function   the callable that a network approximates: files hold its digest
     prompt     a prompt of a learner, (tokens, features), whose bound is to be shown, and not that of all prompts
     stated     the bound for that prompt; None: whatever follows
     tell       told how far the work is
     """
-
-    function: Callable[..., Any] | None = None
-    prompt: np.ndarray | None = None
-    stated: float | None = None
-    tell: Tell = lambda done, total, what: None
-
-
-def verify(
-    source: str | Path | bytes,
-    function: Callable[..., Any] | None = None,
-    prompt: np.ndarray | None = None,
-    stated: float | None = None,
-    tell: Tell = Given.tell,
-) -> Report:
-    """The report on a file, given by its path or as its bytes, or on the folder of an attention-only model; damaged
-    ones and wrong claims give a report too."""
     started = time.perf_counter()
-    known, given = _Known(), Given(function, prompt, stated, tell)
+    known = _Known(function, prompt, stated, tell)
     try:
         with np.errstate(all="ignore"):  # what overflows is infinite or NaN, and then nothing follows
             if not isinstance(source, bytes) and Path(source).is_dir():
-                where = _verify_folder(Path(source), known, given)
+                where = _verify_folder(Path(source), known)
             else:
-                where = _verify(read_file(source), known, given)
+                where = _verify(read_file(source), known)
         what = f"|network - ({shortened(known.function)})| <=" if known.function else "error at most"
         why = f"{what} {known.stated:.6g} {where}; {known.found:.6g} follows"
         verified = True
@@ -138,27 +134,32 @@ def verify(
     )  # fmt: skip
 
 
-def _verify(stored: Stored, known: _Known, given: Given) -> str:
+def _verify(stored: Stored, known: _Known) -> str:
     """Fills in what is known, and says where the bound holds; NotVerified unless it does."""
     known.unverified.append("the certificate's words (method, target, reference), labels and names of features")
     network, program = read_network(stored), read_program(stored)
     known.function = formula(program)
     opaque = is_callable(program)
-    require(given.function is None or opaque, "function= is for callables, which files do not keep: leave it out")
+    require(known.given is None or opaque, "function= is for callables, which files do not keep: leave it out")
     if is_learner(program) or is_many(program):
-        return _verify_learner(stored, network, program, known, given)
-    require(given.prompt is None, "prompt= is for learners: leave it out")
-    return _verify_network(stored, network, program, known, given)
+        return _verify_learner(stored, network, program, known)
+    require(known.prompt is None, "prompt= is for learners: leave it out")
+    return _verify_network(stored, network, program, known)
 
 
-def _verify_network(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
+def _verify_network(stored: Stored, network: Network, program: Program, known: _Known) -> str:
     """A certificate for all inputs of a box; where the program is about a callable, given that."""
-    certificate = _certificate_of(stored, network, program, known)
+    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
+    require(tokens is not None, "a network of any number of tokens is not verified yet")
+    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
+    known.stated = certificate.bound
+    _check_fit(network, program, certificate)
     model = replace(arithmetic_of(network.dtype), direct="direct" in certificate.evaluations)
+    known.assumptions.append(f"arithmetic: {model}")
     function, off, where = None, 0.0, "on the stated box"
     if is_callable(program):
         require(certificate.evaluations == ("plain",), "a grid has no other evaluation than 'plain'")
-        function = read_given(stored, program, certificate, given.function)
+        function = read_given(stored, program, certificate, known.given)
         known.assumptions += function.assumed
         where += ", given the function and its constant"
     else:
@@ -175,13 +176,8 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
         known.steps.append(Step("layer 1 (Attention)", "kernel", "attention as attention", float(error[0, 0])))
     else:
         series = read_series(stored, network.dtype) if model.direct else []
-        claims, single = read_claims(stored), len(network.layers) == 1
-        # a single head as closely as is good enough; more closely, where what is added to its error is then too much
-        for limit in ((1 - 1e-5) * bound, 0.0) if single else (0.0,):
-            context = Context(exact, model, claims, limit, given.tell, known.steps, series=series)
-            error, grids = _shared_out(network, context, bound)
-            if error.max() <= bound:
-                break
+        context = Context(exact, model, read_claims(stored), known.tell, known.steps, series=series)
+        error, grids = _shared_out(network, context, bound)
     known.found = _with(float(error.max()), off)
     if not known.found <= certificate.bound:
         token, feature = np.unravel_index(int(error.argmax()), error.shape)
@@ -189,7 +185,7 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
             f"the bound {certificate.bound:.6g} does not follow at output {feature} of token {token}: only "
             f"{known.found:.6g} could be shown"
         )
-    grids.verify(given.tell)
+    grids.verify(known.tell)
     covered = " and ".join(f"'{one}'" for one in certificate.evaluations)
     return where + f", for the evaluations {covered}" * (len(certificate.evaluations) > 1)
 
@@ -200,24 +196,12 @@ def _but_for(excluded: Intervals) -> str:
     return "".join(first) + f", nor in {len(excluded) - 1} more intervals" * (len(excluded) > 1)
 
 
-def _certificate_of(stored: Stored, network: Network, program: Program, known: _Known) -> Certificate:
-    """The certificate for a box of inputs, which fits the network and the program."""
-    tokens, features = network.embed.tokens, network.embed.weight.shape[2]
-    require(tokens is not None, "a network of any number of tokens is not verified yet")
-    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
-    known.stated = certificate.bound
-    _check_fit(network, program, certificate)
-    model = replace(arithmetic_of(network.dtype), direct="direct" in certificate.evaluations)
-    known.assumptions.append(f"arithmetic: {model}")
-    return certificate
-
-
-def _verify_folder(folder: Path, known: _Known, given: Given) -> str:
+def _verify_folder(folder: Path, known: _Known) -> str:
     """The layers of an attention-only model, each for the bound that is stated of it."""
-    require(given.function is None and given.prompt is None, "a folder is verified without a function and a prompt")
+    require(known.given is None and known.prompt is None, "a folder is verified without a function and a prompt")
     known.unverified.append("the Python code in the folder")
     known.assumptions += ["arithmetic: that of the folder's dtype, exp within 4 ulp, sums in any order"]
-    for layer in verify_folder(folder, given.tell):
+    for layer in verify_folder(folder, known.tell):
         on = f"heads within {layer.relative:.3g} max(1, |s|) for s in [{layer.low:.4g}, {layer.high:.4g}]"
         known.steps.append(Step(layer.name, "feed-forward layer", on, layer.bound))
         known.stated = float(np.fmax(known.stated, layer.stated))
@@ -266,12 +250,12 @@ def _shared_out(network: Network, context: Context, bound: float) -> tuple[np.nd
     return error(0.9999 * float(most))
 
 
-def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known, given: Given) -> str:
+def _verify_learner(stored: Stored, network: Network, program: Program, known: _Known) -> str:
     """The bound for a prompt that is given, or what the certificate states: for one prompt, or for those of a box."""
     known.assumptions.append(f"arithmetic: {arithmetic_of(network.dtype)}")
-    if given.prompt is not None:
-        known.found = bound_for_one_prompt(network, program, given.prompt, given.stated)
-        known.stated, where = known.found if given.stated is None else given.stated, "for this prompt"
+    if known.prompt is not None:
+        known.found = bound_for_one_prompt(network, program, known.prompt, known.wanted)
+        known.stated, where = known.found if known.wanted is None else known.wanted, "for this prompt"
     else:
         where = _verify_stated_prompts(stored, network, program, known)
     known.steps.append(Step("all steps", "growth", "the path of exact gradient descent", known.found))

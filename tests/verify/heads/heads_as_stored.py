@@ -52,7 +52,7 @@ def rounding_on(softmaxes: list[Softmax], low: float, high: float, straight: Str
     """The largest rounding of a head on an interval, over max(1, |s|)."""
     with precision(cap=ORDER + 1):
         claim = Claim(None, 1.0, 0.0, 1.0, 0.0)
-        proof = _Proof(softmaxes, claim, [(low, high)], 0.0, False, straight or Straight())
+        proof = _Proof(softmaxes, claim, [(low, high)], 0.0, straight or Straight())
         ((_, cell),) = proof._cells([(exact(low), exact(high), 0)])
         assert cell is not None
         _, rounding, _ = proof._rounding([cell], cell.middle[None], cell.edge[None])

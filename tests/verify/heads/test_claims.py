@@ -61,7 +61,6 @@ def test_a_proof_covers_what_it_was_made_for() -> None:
         assert not job.covers(_Job(unit.parts, claim, low, high))
     off = tuple(replace(part, wrong=np.full(2, 1e-9)) for part in unit.parts)
     assert not job.covers(_Job(off, claim, -1.0, 1.0))
-    assert not job.covers(_Job(unit.parts, claim, -1.0, 1.0, limit=1e-3))
 
 
 def test_what_is_excluded_shrinks_by_the_error() -> None:

@@ -44,14 +44,12 @@ class Remembered:
     def __init__(self) -> None:
         self.known: dict[tuple, Any] = {}
 
-    def __call__(
-        self, parts: Any, claim: Any, intervals: Any, model: Any, limit: float = 0.0, required: bool = False
-    ) -> Any:
+    def __call__(self, parts: Any, claim: Any, intervals: Any, model: Any, limit: float = 0.0) -> Any:
         arrays = tuple(array.tobytes() for part in parts for array in part.arrays)
         more = tuple((part.whole, part.lean, len(part.slopes)) for part in parts)
-        key = (arrays, more, claim, tuple(intervals), model, limit, required)
+        key = (arrays, more, claim, tuple(intervals), model, limit)
         if key not in self.known:
-            self.known[key] = prove(parts, claim, intervals, model, limit, required)
+            self.known[key] = prove(parts, claim, intervals, model, limit)
         return self.known[key]
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, exact, precision
-from anchorhead.verify.errors import NotVerified, require
+from anchorhead.verify.errors import require
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.programs.slopes import slope_along
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, power_of_two
@@ -39,8 +39,8 @@ from anchorhead.verify.scalar.softmax import MANY, ORDER, Softmax
 PIECES = 24
 CLOSE = 1.001
 """How far above its largest value at a point the bound may end."""
-HOPELESS = 1.001
-"""An error at a point that is so much above what would be good enough ends the search."""
+NEGLIGIBLE = 1e-3
+"""Of one rounding of what keys hold: an error that is good enough, always."""
 REST = 0.002
 """Of what is aimed at, what the remainder of Taylor's theorem may be."""
 DEEPEST = 90
@@ -93,14 +93,13 @@ def prove(
     intervals: Sequence[tuple[float, float]],
     model: Arithmetic,
     limit: float = 0.0,
-    required: bool = False,
     straight: Straight | None = None,
 ) -> Proven:
-    """The lemma; limit: what would be good enough, so that no more is done; required: more than that is of no use;
+    """The lemma; limit: what would be good enough, so that no more is done;
     straight: None if whoever asks adds up what is read."""
     with precision(cap=ORDER + 1):
         softmaxes = [part if isinstance(part, Softmax) else Softmax(part, model) for part in parts]
-        return _Proof(softmaxes, claim, intervals, limit, required, straight).run()
+        return _Proof(softmaxes, claim, intervals, limit, straight).run()
 
 
 @dataclass(eq=False)
@@ -137,7 +136,6 @@ class _Proof:
         claim: Claim,
         intervals: Sequence[tuple[float, float]],
         limit: float,
-        required: bool,
         straight: Straight | None,
     ) -> None:
         self.parts, self.claim, self.intervals = parts, claim, intervals
@@ -145,7 +143,8 @@ class _Proof:
         self.scale, self.shift = exact(claim.scale), exact(claim.shift)
         f = claim.function
         self.name = f.variables[0] if f is not None and f.variables else "x"
-        self.floor, self.limit, self.required = 0.0, limit, required
+        nothing = NEGLIGIBLE * max(part.model.unit * part.largest(0.0) for part in parts)
+        self.floor, self.limit = 0.0, max(limit, nothing)
         self.added, self.straight = straight is not None, straight or Straight(relative=False)
 
     @property
@@ -188,12 +187,8 @@ class _Proof:
         return f"a head of {sum(part.count for part in self.parts)} anchors"
 
     def _raise(self, errors: np.ndarray) -> None:
-        """The floor, by errors at points, as far as they are known; what is required may then be out of reach."""
+        """The floor, by errors at points, as far as they are known."""
         self.floor = max(self.floor, float(np.where(errors < np.inf, errors, 0.0).max(initial=0.0)))
-        if self.required and 0 < self.limit * HOPELESS < self.floor:
-            raise NotVerified(
-                f"a bound of {self.limit:.6g} does not follow: {self} errs by {self.floor:.6g} at some input"
-            )
 
     def _too_much(self, cell: _Cell) -> bool:
         """Whether a cell is to be halved, whatever its rounding."""

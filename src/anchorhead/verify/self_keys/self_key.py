@@ -72,7 +72,7 @@ def covered(
     """The number of cells that it took to show |computed R - f| <= stated max(1, |s|)."""
     claim = Claim(function, 1.0, 0.0, 1.0, 0.0)
     good = stated * (1 - 1e-9)
-    found = prove(parts, claim, scales(*ends), parts[0].model, good, required=True, straight=straight)
+    found = prove(parts, claim, scales(*ends), parts[0].model, good, straight=straight)
     if not found.total <= stated:
         raise NotVerified(f"a bound of {stated:.6g} does not follow: only {found.total:.6g} can be shown")
     return found.cells
