@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
-from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom
 from anchorhead.heads.atom import Part as AtomPart
 from anchorhead.proof.arithmetic.arithmetic import UP, require_model
 from anchorhead.proof.enclosures.analytic import Proof, check_interval, lipschitz_bound
@@ -36,7 +35,7 @@ def prove_sup_lipschitz(
 ) -> Proof:
     """Prove |f(s) - r(s)| <= bound on [low, high], given |f(s) - f(t)| <= lipschitz |s - t| and values of f.
 
-    `function` takes n points and returns (n,) or (n, m) floats, each within f_error of f. On a cell with
+    `function` takes n points and returns (n,) or (n, m) finite floats, each within f_error of f. On a cell with
     centre c and half width h, with |r'| <= R on it (proven on a few stretches of the interval),
 
         |f - r| <= |f(c) - r(c)| + f_error + noise + (lipschitz + R) h,
@@ -46,13 +45,9 @@ def prove_sup_lipschitz(
     are spent: the bound is then what the cells give, and not `tight`.
     """
     check_interval(low, high)
-    if not (0 <= lipschitz < math.inf and 0 <= f_error < math.inf and rtol > 0 and floor >= 0):
-        raise AnchorheadError(
-            f"lipschitz={lipschitz!r}, f_error={f_error!r}, rtol={rtol!r}, floor={floor!r}: "
-            "give finite numbers, 0 or more, and rtol > 0"
-        )
     parts = [_columns(part) for part in parts]
     bias = np.broadcast_to(np.atleast_1d(np.asarray(bias, np.float64)), parts[0].values.shape[1:])
+    head = Atom(tuple(parts), origin, bias, "float64")
     noise = head_rounding(parts, origin, bias, low, high, require_model("float64"))
     ends = np.unique(np.linspace(low, high, _STRETCHES + 1))
     left, right = (ends[:-1], ends[1:]) if low < high else (ends, ends)
@@ -65,7 +60,7 @@ def prove_sup_lipschitz(
         half = np.nextafter(np.maximum(centre - left, right - centre), math.inf)
         gaps = np.concatenate(
             [
-                np.abs(_evaluate(function, some, len(bias)) - _head(parts, origin, bias, some)).max(axis=1)
+                np.abs(np.reshape(function(some), (len(some), len(bias))) - head(some)).max(axis=1)
                 for some in np.array_split(centre, -(-len(centre) // _CHUNK))
             ]
         )
@@ -92,30 +87,3 @@ def _columns(part: Part) -> AtomPart:
     """The part in float64, with a column of values for each output."""
     slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values))
     return AtomPart(slopes, offsets, values.reshape(len(slopes), -1))
-
-
-def _head(parts: Sequence[AtomPart], origin: float, bias: Float[np.ndarray, " m"], s: np.ndarray) -> np.ndarray:
-    """r(s) in float64, by the softmax whose arithmetic is tested."""
-    total = np.zeros((len(s), len(bias)))
-    for part in parts:
-        logits = (s - origin)[:, None] * part.slopes + part.offsets
-        total += torch.softmax(torch.from_numpy(logits), dim=1).numpy() @ part.values
-    return total + bias
-
-
-def _evaluate(
-    function: Callable[[Float[np.ndarray, " n"]], np.ndarray], points: Float[np.ndarray, " n"], outputs: int
-) -> Float[np.ndarray, "n m"]:
-    values = np.asarray(function(points), dtype=np.float64)
-    if values.shape != (len(points), outputs) and not (outputs == 1 and values.shape == points.shape):
-        raise AnchorheadError(
-            f"the function gave shape {values.shape} for {len(points)} points: "
-            f"give ({len(points)}, {outputs}), a row a point"
-        )
-    values = values.reshape(len(points), outputs)
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.all():
-        raise AnchorheadError(
-            f"the function is not finite at {float(points[~finite][0])!r}: choose a domain on which it is"
-        )
-    return values

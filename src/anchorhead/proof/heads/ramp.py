@@ -51,9 +51,8 @@ def prove_ramp(
     pieces = _pieces(target, lattice, error / lattice.spacing)
     if sample:
         pieces = _deciding(pieces, [head.crossings[end] for head in heads for end in (0, -1)])
-    found = sup_error(heads, pieces, readout, arithmetic, queries)
-    scale_slack = 16 * FLOAT64.unit * (abs(target.low) + abs(target.high))
-    return found.exact + scale_slack, found.rounding + error
+    exact, rounding = sup_error(heads, pieces, readout, arithmetic, queries)
+    return exact + 16 * FLOAT64.unit * (abs(target.low) + abs(target.high)), rounding + error
 
 
 def _pieces(target: TruncatedLinear, lattice: Lattice, query_error: float) -> list[Piece]:

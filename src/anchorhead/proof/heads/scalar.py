@@ -17,7 +17,6 @@ bound is not yet close to the largest error found are halved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -31,21 +30,13 @@ ROUNDS, LOOSE = 12, 0.004
 """How often cells are halved, and how far a bound may be above the largest error found."""
 
 
-@dataclass(frozen=True)
-class SupError:
-    """Bounds over the real line (exact) and over the queries of the box (rounding)."""
-
-    exact: float
-    rounding: float
-
-
 def sup_error(
     heads: Sequence[ScalarHead],
     pieces: Sequence[Piece],
     readout: Readout,
     arithmetic: Arithmetic,
     queries: tuple[float, float],
-) -> SupError:
+) -> tuple[float, float]:
     """How far the heads are from the target, and how far the dtype is from the heads at the queries of the box.
 
     Between pieces nothing is claimed. A piece that reaches to infinity is constant there.
@@ -67,7 +58,7 @@ def sup_error(
         cells = cells.halved(~good)
         if not len(cells.left):
             break
-    return SupError(float(exact), float(rounding))
+    return float(exact), float(rounding)
 
 
 def _at_infinity(heads: Sequence[ScalarHead], piece: Piece, readout: Readout) -> float:

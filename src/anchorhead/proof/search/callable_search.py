@@ -1,10 +1,9 @@
 """A search for the largest error of a network against a function: from points that are given, or from all over a box.
 
-Of a function of which nothing is known but its values, points spread evenly over the box, on its faces and at its
-corners. From the worst of them, kept apart from one another, climbs that never go down. A climber tries steps of three
-kinds: in all directions, along one axis, and along the difference of two climbers, which follows the ridges that kinks
-leave. Its steps grow when one is better and shrink when none is, so that each finds its own scale; those that are far
-behind start again around the best.
+Of a function of which nothing is known but its values, points at random in the box, on its faces and at its corners.
+From the worst of them, climbs that never go down. A climber tries steps of three kinds: in all directions, along one
+axis, and along the difference of two climbers, which follows the ridges that kinks leave. Its steps grow when one is
+better and shrink when none is, so that each finds its own scale; those that are far behind start again around the best.
 
 What comes out is a lower bound on the largest error, and no more: a certificate from it is "measured".
 """
@@ -26,7 +25,6 @@ CLIMBERS, ROUNDS, EACH = 48, 40, 12
 """How many places are climbed from, how often, and with how many steps at a time."""
 _MAX_CORNERS = 1024
 _CHUNK = 1 << 15
-_MANY = 12  # dimensions in which points spread no better than by chance
 _FINEST = 1e-9  # steps, as a part of the box
 
 
@@ -92,7 +90,7 @@ class Search:
     def anywhere(self) -> Float[np.ndarray, "n d"]:
         """Points inside, points on faces of every dimension, corners, and the middle."""
         d, low, high = len(self.low), self.low, self.high
-        inside = low + (high - low) * self._spread(SAMPLES)
+        inside = low + (high - low) * self.rng.random((SAMPLES, d))
         moved = self.rng.random((SAMPLES // 4, d))
         share = self.rng.uniform(0, 0.5, (len(moved), 1))  # how many coordinates are at an end, from few to all
         faces = np.where(moved < share, low, np.where(moved > 1 - share, high, inside[: len(moved)]))
@@ -102,44 +100,13 @@ class Search:
             corners = np.where(self.rng.random((_MAX_CORNERS, d)) < 0.5, low, high)
         return np.concatenate([inside, faces, corners, (low / 2 + high / 2)[None]]).clip(low, high)
 
-    def _spread(self, count: int) -> Float[np.ndarray, "n d"]:
-        """k times the powers of 1/g modulo 1, g^(d+1) = g + 1: points that keep apart in few dimensions."""
-        d, g = len(self.low), 2.0
-        for _ in range(60):
-            g = (1 + g) ** (1 / (d + 1))
-        if d > _MANY:
-            return self.rng.random((count, d))
-        return (self.rng.random(d) + np.arange(1, count + 1)[:, None] * g ** -np.arange(1.0, d + 1)) % 1
-
-    def _apart(
-        self, x: Float[np.ndarray, "n d"], error: Float[np.ndarray, " n"], climbers: int
-    ) -> tuple[Float[np.ndarray, "climbers d"], Float[np.ndarray, " climbers"]]:
-        """Half of the climbers: the worst points; the others: the worst that keep a distance from worse ones."""
-        order = np.argsort(-error, kind="stable")
-        scaled = (x - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
-        climbers = min(climbers, len(x))
-        kept = list(order[: (climbers + 1) // 2])
-        free = np.ones(len(x), bool)
-        free[kept] = False
-        radius = 0.5 * climbers ** (-1 / len(self.low))
-        for place in kept[:1]:
-            free &= np.abs(scaled - scaled[place]).max(axis=1) > radius
-        while len(kept) < climbers:
-            left = order[free[order]]
-            if not len(left):
-                free[:], radius = True, radius / 2
-                free[kept] = False
-                continue
-            kept.append(left[0])
-            free &= np.abs(scaled - scaled[left[0]]).max(axis=1) > radius
-            free[left[0]] = False
-        return x[kept], error[kept]
-
     def climbed(
         self, starts: Float[np.ndarray, "n d"], rounds: int, first: float = 0.1, climbers: int = CLIMBERS
     ) -> tuple[float, Float[np.ndarray, " d"]]:
         """The largest error found from some inputs on, and where it is; first: the size of steps at first, in boxes."""
-        x, error = self._apart(starts, self.look(starts), climbers)
+        error = self.look(starts)
+        worst = np.argsort(-error, kind="stable")[:climbers]
+        x, error = starts[worst], error[worst]
         size, finest = np.full(len(x), first), min(_FINEST, 1e-6 * first)
         for turn in range(rounds):
             tried = self._steps(x, size)
