@@ -7,9 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from anchorhead.constructions.passes.budget import Budget, FeltLayer, sensitivities
+from anchorhead.constructions.passes.budget import FINER, Budget, FeltLayer, after_proof, felt_by_outputs, sensitivities
 from anchorhead.constructions.passes.estimate import anchors_for, anchors_for_a_digit
+from anchorhead.constructions.passes.run import Tries
+from anchorhead.constructions.single.activation_heads import ActivationHeads
+from anchorhead.domain import Box
 from anchorhead.language.expressions.parser import parse
+from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
+from anchorhead.lemmas.output import OutputBound
 
 SEEDS = pytest.mark.parametrize("seed", range(20))
 
@@ -45,7 +50,7 @@ def test_outputs_err_by_no_more_than_is_shared_out(seed):
     layers, frequencies, sizes, readout = random_layers(rng)
     felt = sensitivities(layers, readout)
     within = float(10.0 ** rng.uniform(-6, 0))
-    budget = Budget(felt, [rng.uniform(0.5, 3, one.shape[1]) for one in felt], within)
+    budget = Budget(felt, [rng.uniform(0.5, 3, one.shape[1]) for one in felt], np.full(len(readout), within))
     errors = [np.zeros(one.shape[1]) for one in felt]
     order = [(number, group) for number, one in enumerate(felt) for group in range(one.shape[1])]
     for place, (number, group) in enumerate(rng.permutation(order).tolist()):
@@ -62,7 +67,7 @@ def test_outputs_err_by_no_more_than_is_shared_out(seed):
 def test_all_of_the_error_is_shared_and_what_is_left_goes_to_the_others():
     felt = [np.array([[1.0, 4.0]]), np.array([[2.0]])]
     growth = [np.ones(2), np.full(1, 2.0)]
-    budget = Budget(felt, growth, 1.0)
+    budget = Budget(felt, growth, np.ones(1))
     assert np.isclose(budget.share(0, 0), 1 / 4)
     assert np.isclose(budget.share(0, 1), 1 / 16)
     assert np.isclose(budget.share(1, 0), 1 / 4)
@@ -73,10 +78,52 @@ def test_all_of_the_error_is_shared_and_what_is_left_goes_to_the_others():
     assert np.isclose(budget.share(1, 0), (1 - 4 / 100) / 2)
 
 
-def test_outputs_that_feel_different_heads_do_not_share():
-    budget = Budget([np.array([[1.0, 0.0], [0.0, 8.0]])], [np.ones(2)], 1.0)
+def test_outputs_that_feel_different_heads_do_not_share_and_have_errors_of_their_own():
+    budget = Budget([np.array([[1.0, 0.0], [0.0, 8.0]])], [np.ones(2)], np.array([1.0, 0.5]))
     assert budget.share(0, 0) == 1.0
-    assert budget.share(0, 1) == 1 / 8
+    assert budget.share(0, 1) == 0.5 / 8
+
+
+def test_what_a_proof_leaves_is_what_heads_may_err_by_next():
+    left = after_proof(np.array([0.3, 0.9, 2.0]), np.array([0.8, 0.8, 0.8]), 1.0)
+    assert np.allclose(left, [0.7, FINER * 0.8, FINER * 0.8])
+
+
+def proven_with(rest, within=1e-3):
+    """Tries of a network of two layers, where a proof finds this rest beside the heads' errors, and all tries."""
+    rng = np.random.default_rng(1)
+    maps = [Affine(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in ((3, 4), (4, 4), (4, 2))]
+    hidden = tuple(Hidden(one, (parse("gelu(x)"), parse("silu(x)")), np.arange(4) % 2) for one in maps[:-1])
+    tries = Tries(Mlp(hidden, maps[-1]), Box.of((-1, 1)), within, ActivationHeads("float64"))
+    spent = []
+
+    def prove(laid):
+        felt = felt_by_outputs(laid.layers, laid.readout, tries.sources)
+        errors = [np.array([shape.error for shape in layer.shapes]) for layer in laid.layers]
+        spent.append(sum(one @ error for one, error in zip(felt, errors, strict=True)))
+        return None, OutputBound(spent[-1], np.full(2, rest(len(spent)) * within))
+
+    return tries.best(prove), [one.max() / within for one in spent]
+
+
+def test_tries_end_at_the_first_that_is_within_the_error():
+    best, spent = proven_with(lambda number: 0.0)
+    assert len(spent) == 1
+    assert best.bound.total <= 1e-3
+    best, spent = proven_with(lambda number: 0.9)
+    assert len(spent) > 1
+    assert best.bound.total <= 1e-3
+    assert spent[-1] <= 0.1
+    assert all(two < one for one, two in pairwise(spent))
+
+
+def test_tries_end_where_what_heads_cannot_help_stays():
+    best, spent = proven_with(lambda number: 3.0)
+    assert len(spent) == 2
+    assert best.bound.total > 3e-3
+    best, spent = proven_with(lambda number: 8.0 / 4.0**number)  # as finer heads round by less
+    assert len(spent) in (2, 3)
+    assert best.bound.total <= 1e-3
 
 
 @pytest.mark.parametrize(

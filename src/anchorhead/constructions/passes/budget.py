@@ -37,9 +37,9 @@ FINER, FAR_FINER = 0.7, 0.3
 """Of what heads erred by, the least that they may in the next try; of what they might, where nothing was proven."""
 STAYS = 0.95
 """Where more than this is left of a rest in the next try, it does not shrink with the heads' errors."""
-SHARES = (0.5, 0.9, 0.1)
-"""Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
-do, less if the neurons cannot."""
+SHARES = (0.9, 0.5, 0.1)
+"""Of the error asked for, what grids get, in the order tried, where there are neurons as well. Grids have a power of
+the anchors that one variable takes, and get most of it, unless the neurons cannot do with the rest."""
 LEAST = 1 / 64
 """Of the error asked for: what heads that are still to be chosen share, where others took more than was theirs."""
 

@@ -32,11 +32,6 @@ class Ranged:
     layers: Sequence[Layer]
     felt: Sequence[Float[np.ndarray, "outputs shapes"]]
 
-    def spent(self, layers: Sequence[Layer]) -> Float[np.ndarray, " outputs"]:
-        """What the heads' own errors make each output err by, at most, once they have been chosen."""
-        errors = [np.array([shape.error for shape in layer.shapes]) for layer in layers]
-        return np.sum([felt @ own for felt, own in zip(self.felt, errors, strict=True)], axis=0)
-
 
 def ranged(
     neurons: Sequence[Merged], readout: Affine, sources: Sources, within: float, margin: float, outline: ChooseHead

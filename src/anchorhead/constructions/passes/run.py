@@ -14,7 +14,7 @@ passes and stops before weights exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -106,12 +106,16 @@ class Tries:
         middle = self.sources.middle.astype(self.heads.dtype).astype(np.float64)
         return laid_out(layers, self._simplified[1], self.sources, middle)
 
-    def best(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Try[Made]:
-        """The first try that is within the error; of none the one that comes closest. Raises what stood against the
-        first, where there is not one."""
-        left, laid, best, ended, rest = self._nearly_all, None, None, None, np.full(self.target.outputs, np.inf)
+    def _spent(self, laid: Laid) -> Float[np.ndarray, " outputs"]:
+        """What the heads' own errors make each output err by, at most."""
+        errors = (np.array([shape.error for shape in layer.shapes]) for layer in laid.layers)
+        each = (felt @ own for felt, own in zip(self._ranged.felt, errors, strict=True))
+        return sum(each, np.zeros(self.target.outputs))
+
+    def each(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Iterator[Try[Made]]:
+        """Tries, up to the first that is within the error; raises what stood against the first where there is none."""
+        left, last, ended, rest = self._nearly_all, None, None, np.inf
         for _ in range(TRIES):
-            last = laid
             try:
                 laid = self.first if last is None else self.laid(left)
             except NotDefined as error:  # smaller errors move the next layer's arguments less
@@ -124,18 +128,19 @@ class Tries:
                 left = FAR_FINER * left
                 continue
             made, bound = prove(laid)
-            if best is None or bound.total < best.bound.total:
-                best = Try(laid, made, bound)
-            if bound.total <= self.within:
+            yield Try(laid, made, bound)
+            spent, before = self._spent(laid), rest
+            beside = bound.approximation + bound.rounding - spent
+            last, rest = laid, beside.max()
+            if bound.total <= self.within or rest > max(self.within, STAYS * before):
                 break
-            spent, before = self._ranged.spent(laid.layers), rest.max()
-            rest = bound.approximation + bound.rounding - spent
-            if rest.max() > max(self.within, STAYS * before):
-                break
-            left = np.minimum(left, after_proof(rest, spent, self.within))
-        if best is None:
-            raise ended or AnchorheadError("no heads were found")
-        return best
+            left = np.minimum(left, after_proof(beside, spent, self.within))
+        if last is None and ended is not None:
+            raise ended
+
+    def best(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Try[Made]:
+        """The try that is within the error, or of none the one that comes closest."""
+        return min(self.each(prove), key=lambda one: one.bound.total)
 
 
 def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:

@@ -165,16 +165,22 @@ def check_request(withins: Sequence[float], dtype: Dtype) -> None:
 
 def _row(tries: Tries, request: BuildRequest) -> Row:
     """The first try of which a proof within the error is foreseen; without sizes, where there is none."""
+    target, best = tries.target, np.inf
     try:
-        best = tries.best(lambda laid: (None, foreseen(laid, tries.sources, request)))
+        for one in tries.each(lambda laid: (None, foreseen(laid, tries.sources, request))):
+            best, laid = min(best, one.bound.total), one.laid
+            refused = _refusal(laid)
+            if refused or best <= tries.within:
+                sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
+                return row_of(request, one.bound.total, sizes, not refused, refused)
     except AnchorheadError as error:
-        return row_of(request, np.inf, {}, False, str(error))
-    target, laid, bound = tries.target, best.laid, best.bound.total
-    refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
-    if refused or bound <= tries.within:
-        sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
-        return row_of(request, bound, sizes, not refused, refused)
-    return row_of(request, bound, {}, False, _out_of_reach(bound, request))
+        return row_of(request, best, {}, False, str(error))
+    return row_of(request, best, {}, False, _out_of_reach(best, request))
+
+
+def _refusal(laid: Laid) -> str:
+    """Why the paper's anchors are not built, if they are too many."""
+    return next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
 
 
 def _sizes(laid: Laid, drafts: Sequence[Draft], tokens: int) -> dict[str, Any]:
