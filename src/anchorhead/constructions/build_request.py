@@ -102,7 +102,7 @@ class BuildRequest:
     def of_network(self, target: Mlp) -> BuildRequest:
         """The same with its form and layout, or an error that says which words do not go together, and why."""
         layout = checked_word("layout", self.layout or "transformer", LAYOUTS)
-        layers = len(merged(target)[0])
+        layers = len(merged(target).hidden)
         form = self.form or ("two-layer" if layers == 1 else "deep")
         if form != "deep" and layers != 1:
             raise AnchorheadError(

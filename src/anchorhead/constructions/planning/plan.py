@@ -117,7 +117,7 @@ def plan_network(target: Mlp, on: Box, withins: Sequence[float], request: BuildR
     check_request(withins, dtype)
     if causal:
         require_causal(target)
-    if merged(target)[0]:
+    if merged(target).hidden:
         require_representable(max(withins), target.values(points_of(on, target.input_shape)), dtype)
     rows = []
     for within in sorted(set(withins), reverse=True):
@@ -136,7 +136,7 @@ def neuron_rows(target: Mlp, on: Box, request: BuildRequest, heads: ActivationHe
 
     heads   which heads stand in for activations
     """
-    hidden = len(merged(target)[0])
+    hidden = len(merged(target).hidden)
     forms = FORMS if hidden == 1 else ("deep",)
     layouts: tuple[Layout, ...] = ("transformer",) if request.causal else LAYOUTS
     written = {layout: for_layout(target, layout) for layout in layouts}

@@ -205,13 +205,11 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
     """Where each neuron's activation has kinks, and where its anchors cross, within its reach."""
     shapes = _stored_shapes(network)
     sources, result = Sources(low, high), []
-    hidden = merged(target)[0]
     numbers = [number for number, layer in enumerate(target.hidden) if not layer.linear]
-    for place, (number, one) in enumerate(zip(numbers, hidden, strict=True)):
+    for place, (number, hidden) in enumerate(zip(numbers, merged(target).hidden, strict=True)):
         known = shapes[place] if place < len(shapes) else None
-        layer = one.hidden
-        bare = Layer(one.affine, layer.activations, layer.which)
-        least, most, sources = bare.exact(sources)
+        layer, features = Layer.extending(hidden), np.asarray(hidden.names)[:, 2]
+        least, most, sources = layer.exact(sources)
         kinks = [_kinks(activation, least, most, layer.which == k) for k, activation in enumerate(layer.activations)]
         for neuron in range(layer.neurons):
             a, b = float(least[neuron]), float(most[neuron])
@@ -219,7 +217,7 @@ def bends_of(network: Network, target: Mlp, low: np.ndarray, high: np.ndarray) -
             if known is not None:
                 at += _crossings(known[0][known[1][neuron]], a, b)
             size = max(b - a, 1e-300)
-            result += [_Bend(number, int(one.numbers[neuron]), kink, size) for kink in at if a <= kink <= b]
+            result += [_Bend(number, int(features[neuron]), kink, size) for kink in at if a <= kink <= b]
     return result
 
 
