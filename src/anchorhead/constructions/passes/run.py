@@ -73,8 +73,7 @@ class Tries:
     @cached_property
     def sources(self) -> Sources:
         """The inputs' intervals."""
-        box = self.on.broadcast_to(self.target.input_shape)
-        return Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
+        return Sources.in_box(self.on.broadcast_to(self.target.input_shape))
 
     @cached_property
     def _simple(self) -> Mlp:
@@ -168,7 +167,7 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
     (network, drafts), laid, bound = best.made, best.laid, best.bound
     if bound.total <= within:
         network = certified(network, target, on, laid, bound, request)
-        return ProvenMlp(network, drafts, laid.layers, laid.readout)
+        return ProvenMlp(network, drafts, laid)
     if not np.isfinite(bound.total):
         raise AnchorheadError(
             f"{_refusal(request)}: no bound was found: the errors of a layer carry the next one's neurons "
