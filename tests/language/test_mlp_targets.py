@@ -8,7 +8,7 @@ from flint import arb
 
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.expressions.precision import precision
-from anchorhead.language.targets.merge import merged
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 

@@ -13,8 +13,8 @@ from anchorhead.constructions.causal import require_causal
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_within, checked_word
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.descent import LearnerLayout
-from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.network import Outside
 from anchorhead.network.dtypes import dtype_name

@@ -35,7 +35,7 @@ from anchorhead.constructions.representable import points_of, require_representa
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.language.targets.merge import merged
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.lemmas.mlp import prove_mlp
 from anchorhead.lemmas.output import OutputBound

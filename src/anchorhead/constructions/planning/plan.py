@@ -30,7 +30,7 @@ from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
-from anchorhead.language.targets.merge import merged
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound

@@ -20,7 +20,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.pieces import analyse
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
-from anchorhead.language.targets.merge import merged
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Mlp
 from anchorhead.network import Network
 from anchorhead.proof.arithmetic.affine_forms import Sources
