@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.grids.certified import box_of
 from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
 from anchorhead.domain import Box
 from anchorhead.heads.atom import softmax
@@ -51,7 +50,8 @@ def made(kind: str, dtype: Any) -> tuple[Network, GridClaim, Box]:
     claim = GridClaim.of(found, (0, 1), (0, 0) if tokens is None else (0, 1))
     if kind == "causal":
         claim = replace(claim, depends=np.array([[True, False], [True, True]]))
-    return network, claim, box_of(found.low, found.high, tokens)
+    shape = (2,) if tokens is None else (tokens, 1)
+    return network, claim, Box.of((found.low.reshape(shape), found.high.reshape(shape)))
 
 
 def proven(network: Network, claim: GridClaim, box: Box) -> OutputBound:

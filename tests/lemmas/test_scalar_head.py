@@ -71,7 +71,7 @@ def test_equal_rows_are_one_sum_and_round_apart() -> None:
 def test_parts_share_a_number_or_are_apart_by_what_is_not_shared() -> None:
     """Equal rows of the same features, and heads that pick features of the same form: those are off each in its way."""
     head, row = shape(), np.array([[0.3, 0.7]])
-    neuron = Layer(Affine(row, np.zeros(1)), (head.activation,), np.zeros(1, int), (head,))
+    neuron = Layer(Affine(row, np.zeros(1)), (head.activation,), np.zeros(1, int), shapes=(head,))
     shared, picked = (query_of(readings(*given), neuron)[1][0] for given in (
         (np.concatenate([row, row]), np.eye(2)), (np.eye(2), np.concatenate([row, row]))))  # fmt: skip
     assert 2 * 2.0**-24 <= shared <= 6 * 2.0**-24

@@ -103,7 +103,7 @@ def larger(dtype: str) -> tuple[Network, list[Any], Affine, Mlp]:
     turned = Linear(np.diag(np.where(np.arange(size) < WIDTH, -1.0, 1.0).astype(dtype)))
     target = neurons(3, 4, OUTPUTS)
     way = BuildRequest(0.05, dtype, "attention-softmax", "transformer")
-    laid = next(iter(Tries(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    laid = Tries(target, ON, 0.05, ActivationHeads(way.dtype, way.placement)).first
     then = built(drafted(laid, target, way), target, way)
     gather = then.layers[1]
     assert isinstance(gather, Attention)

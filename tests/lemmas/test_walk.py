@@ -40,7 +40,7 @@ def made(form: str, layout: str, hidden: bool, dtype: Any) -> tuple:
     target = neurons(4, 3, *((2,) if form == "deep" else ()), 2, tokens=2)
     target = causal(target) if hidden else target
     way = BuildRequest(0.05, dtype, form, layout, causal=hidden)
-    laid = next(iter(Tries(target, ON, 0.05, ActivationHeads(way.dtype, way.placement))))
+    laid = Tries(target, ON, 0.05, ActivationHeads(way.dtype, way.placement)).first
     return built(drafted(laid, target, way), target, way), target, laid.layers, laid.readout
 
 

@@ -13,8 +13,8 @@ from anchorhead.constructions.causal import require_causal
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_count, checked_within, checked_word
 from anchorhead.heads.atom import Dtype
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.descent import LearnerLayout
-from anchorhead.language.targets.merge import merged
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.network import Outside
 from anchorhead.network.dtypes import dtype_name
@@ -102,7 +102,7 @@ class BuildRequest:
     def of_network(self, target: Mlp) -> BuildRequest:
         """The same with its form and layout, or an error that says which words do not go together, and why."""
         layout = checked_word("layout", self.layout or "transformer", LAYOUTS)
-        layers = len(merged(target)[0])
+        layers = len(merged(target).hidden)
         form = self.form or ("two-layer" if layers == 1 else "deep")
         if form != "deep" and layers != 1:
             raise AnchorheadError(

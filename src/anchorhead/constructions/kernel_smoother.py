@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.layouts.feature_names import outputs_called
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
@@ -99,7 +100,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         pick[None, 2 * d + 2 :],
         np.eye(m, dtype=kind)[None],
         bias=middle if middle.any() else None,
-        features=tuple(f"output {i}" for i in range(m)) if m > 1 else ("output",),
+        features=outputs_called(m),
         labels=("averages the responses near the input",),
     )
     return Network([embed, attention], token_axis=False)

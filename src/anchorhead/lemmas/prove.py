@@ -33,8 +33,7 @@ def prove_mlp(network: Network, target: Mlp, layers: Sequence[Layer], readout: A
 
 def prove_claims(network: Network, claims: Sequence[Claim], readout: Affine, box: Box) -> OutputBound:
     """In a box of the network's input shape, against a readout of what the walk ends with."""
-    sources = Sources(*(end.reshape(-1).astype(float) for end in (box.low, box.high)))
-    return _compared(network, claims, readout, sources, box)
+    return _compared(network, claims, readout, Sources.in_box(box), box)
 
 
 def prove_on_image(network: Network, claims: Sequence[Claim], readout: Affine, image: NormImage) -> OutputBound:

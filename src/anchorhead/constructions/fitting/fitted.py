@@ -19,7 +19,6 @@ from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.fitting.ridge_network import block_of, network_of
 from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.decimals import counted
-from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
@@ -172,16 +171,14 @@ def _fitted(target: CallableSeveral, aim: float, how: _How, progress: Progress |
 def _converted(target: CallableSeveral, fitted: Fitted, request: BuildRequest) -> tuple[Network, Certificate]:
     """The network as attention, with its certificate: conversion gets little at first, then all that is left."""
     within, quiet = request.error, replace(request, progress=None)
-    shape = (-1,) if target.tokens is None else (target.tokens, len(target.variables) // target.tokens)
-    on = Box.of((np.reshape(target.low, shape), np.reshape(target.high, shape)))
     left = (1 - 1e-3) * within - fitted.error if fitted.error < 0.97 * within else fitted.error
     little = CONVERSION * max(within, fitted.error) if request.placement == "solved" else left
     try:
-        network = proven_mlp(fitted.network, on, replace(quiet, within=min(little, left))).network
+        network = proven_mlp(fitted.network, target.on, replace(quiet, within=min(little, left))).network
     except AnchorheadError:
         if left <= little:
             raise
-        network = proven_mlp(fitted.network, on, replace(quiet, within=left)).network
+        network = proven_mlp(fitted.network, target.on, replace(quiet, within=left)).network
     known = network.certificate
     if known is None:
         raise TypeError("a converted network without a certificate")

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.fitting.callable_checks import require_continuous
 from anchorhead.constructions.fitting.opaque_lipschitz import prove_callable, shown, smooth
-from anchorhead.constructions.grids.certified import box_of
 from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
 from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
@@ -98,7 +97,7 @@ def _found(
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
     )
     found = Statement(error, (Term("found", error),), method, str(target))
-    certificate = found.measured(box_of(target.low, target.high, target.tokens), atom.dtype)
+    certificate = found.measured(target.on, atom.dtype)
     network = grid_network(atom, target.tokens, target.variables)
     known = Derivation("opaque several")
     words = {"certificate": certificate, "outside": request.outside}

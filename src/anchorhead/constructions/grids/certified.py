@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid_network import grid_network
-from anchorhead.domain import Box
 from anchorhead.language.program import Program
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.opaque_several import CallableSeveral
@@ -31,10 +29,9 @@ def certified_network(
     known: Derivation = GRID,
 ) -> Network:
     """The network of a grid with its certificate; known: by which construction, with its hints."""
-    atom, tokens, variables = grid.atom, target.tokens, target.variables
+    atom, tokens, variables, on = grid.atom, target.tokens, target.variables, target.on
     expressions = target.expressions if isinstance(target, SeveralVariables) else ()
     network = grid_network(atom, tokens, variables)
-    on = box_of(grid.low, grid.high, tokens)
     each = atom.outputs // (tokens or 1)
     readers, (step,) = [n // each for n in range(atom.outputs)], program.applied
     claim = GridClaim.of(grid, range(atom.variables), readers, variables, expressions, step)
@@ -44,12 +41,6 @@ def certified_network(
     entries = grid_entries(atom, str(target), certificate.bound, None, len(network.layers) - 1)
     known = replace(known, entries=entries, claims=bound.claims)
     return network.with_(program=program, derivation=known, certificate=certificate, outside=request.outside)
-
-
-def box_of(low: Sequence[float] | np.ndarray, high: Sequence[float] | np.ndarray, tokens: int | None) -> Box:
-    """The box of inputs (d,), or of so many tokens."""
-    shape = (-1,) if tokens is None else (tokens, len(low) // tokens)
-    return Box.of((np.reshape(low, shape), np.reshape(high, shape)))
 
 
 def _last(before: int, count: int) -> Affine:

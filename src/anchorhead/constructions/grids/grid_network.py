@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Int
 
 from anchorhead.constructions.layouts.draft import Draft, Fill
-from anchorhead.constructions.layouts.feature_names import HIDDEN, inputs_called, less
+from anchorhead.constructions.layouts.feature_names import HIDDEN, inputs_called, less, outputs_called
 from anchorhead.given import require_even_tokens
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Network
@@ -173,7 +173,7 @@ class GridFill:
         key[0, :, d + 1 : 3 * d + 1], value[0, :, 3 * d + 1 :], output[0] = np.eye(2 * d), np.eye(m), np.eye(m)
         if bias is not None:
             bias[:] = self.atom.bias
-        return {"grid": self.atom.sides, "features": _output_names(m), "labels": self._label()}
+        return {"grid": self.atom.sides, "features": outputs_called(m), "labels": self._label()}
 
     def _columns(self) -> np.ndarray:
         """Slope and offset along each axis, for every point of the grid, row by row."""
@@ -246,7 +246,7 @@ class PlacedFill(GridFill):
         value[0, :, d + place.values : d + place.values + m], output[0] = np.eye(m), np.eye(m)
         for number, (reader, column) in enumerate(place.outputs):
             skip[column, d + 1 + reader] = self.atom.bias[number]
-        return {"grid": (*self.atom.sides, points), "features": _output_names(m), "labels": self._label()}
+        return {"grid": (*self.atom.sides, points), "features": outputs_called(m), "labels": self._label()}
 
     def _shared(self) -> list[str]:
         """What features are called that a token has beside its inputs."""
@@ -255,7 +255,3 @@ class PlacedFill(GridFill):
         names += [f"out of reach of point {p}" for p in range(place.points)]
         names += [*self._key_names(), *(f"of point {p}" for p in range(place.points))]
         return [*names, *(f"value {i}" for i in range(place.columns)), *([HIDDEN] if place.causal else [])]
-
-
-def _output_names(count: int) -> tuple[str, ...]:
-    return tuple(f"output {i}" for i in range(count)) if count > 1 else ("output",)

@@ -35,6 +35,11 @@ def inputs_called(variables: Iterable[str]) -> list[str]:
     return [f"variable {name}" if name == ONE or name.startswith(OWN[1:]) else name for name in variables]
 
 
+def outputs_called(count: int) -> tuple[str, ...]:
+    """What the features of so many outputs are called."""
+    return tuple(f"output {i}" for i in range(count)) if count > 1 else ("output",)
+
+
 def less(name: str, *middles: float) -> str:
     """What a feature is called that holds what the name says, less its middle; tokens may differ in it."""
     if len(set(middles)) > 1:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.layouts.neurons import Neurons
+from anchorhead.constructions.layouts.neurons import Queries
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import IDENTITY
 
@@ -15,21 +15,21 @@ MAX_TERMS = 4
 ARGUMENTS = ("s", "t", "u", "z")
 
 
-def neuron_labels(neurons: Neurons, before: Sequence[str]) -> tuple[str, ...]:
+def neuron_labels(layer: Queries, before: Sequence[str]) -> tuple[str, ...]:
     """What the head of each neuron and part computes, such as `square(s) at s = 0.5 x + 0.5 y, divided by 4`.
 
     before   what the neurons before, or the inputs, are called
     """
     argument = argument_beside(before)
     names = [f"({name})" if " " in name else name for name in before]
-    functions = [_at(shape.activation, argument) for shape in neurons.layer.shapes]
+    functions = [_at(shape.activation, argument) for shape in layer.shapes]
     return tuple(
-        functions[neurons.layer.which[r]]
-        + affine_text(weight, float(neurons.layer.affine.bias[r]), names)
-        + _units(float(neurons.scale[r]), float(neurons.shift[r]))
-        + (f", part {p}" if neurons.parts > 1 else "")
-        for r, weight in enumerate(neurons.layer.affine.weight)
-        for p in range(neurons.parts)
+        functions[layer.which[r]]
+        + affine_text(weight, float(layer.affine.bias[r]), names)
+        + _units(float(layer.scale[r]), float(layer.shift[r]))
+        + (f", part {p}" if layer.parts > 1 else "")
+        for r, weight in enumerate(layer.affine.weight)
+        for p in range(layer.parts)
     )
 
 

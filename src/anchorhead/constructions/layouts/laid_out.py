@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from anchorhead.constructions.layouts.feature_names import inputs_called, less
-from anchorhead.constructions.layouts.neurons import Laid, Neurons
+from anchorhead.constructions.layouts.neurons import Laid, Queries
 from anchorhead.proof.heads.activation_head import ActivationHead
 
 FAR = 1000.0
@@ -32,9 +32,9 @@ def length_of(shape: ActivationHead, p: int) -> int:
     return shape.lengths[p] if p < len(shape.lengths) else 1
 
 
-def longest(neurons: Neurons) -> int:
+def longest(layer: Queries) -> int:
     """The anchors of the longest part of any shape."""
-    return max(max(shape.lengths) for shape in neurons.layer.shapes)
+    return max(max(shape.lengths) for shape in layer.shapes)
 
 
 @dataclass(frozen=True, eq=False)

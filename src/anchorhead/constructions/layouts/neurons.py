@@ -11,7 +11,7 @@ readings are all that stands between the target's weights and the network's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -23,28 +23,19 @@ from anchorhead.proof.heads.neurons import Layer
 
 
 @dataclass(frozen=True, eq=False)
-class Neurons:
-    """Queries t = weight . before + bias of one layer, which stand for its pre-activations.
+class Queries(Layer):
+    """Queries t = weight . before + bias of a layer's heads, which stand for its pre-activations.
 
     scale, shift  a = phi(z) = scale read + shift
     """
 
-    layer: Layer
-    weight: Float[np.ndarray, "neurons before"]
-    bias: Float[np.ndarray, " neurons"]
-    scale: Float[np.ndarray, " neurons"]
-    shift: Float[np.ndarray, " neurons"]
-
-    @property
-    def count(self) -> int:
-        return len(self.bias)
-
-    @property
-    def parts(self) -> int:
-        return self.layer.parts
+    weight: Float[np.ndarray, "neurons before"] = field(kw_only=True)
+    bias: Float[np.ndarray, " neurons"] = field(kw_only=True)
+    scale: Float[np.ndarray, " neurons"] = field(kw_only=True)
+    shift: Float[np.ndarray, " neurons"] = field(kw_only=True)
 
     def shape(self, neuron: int) -> ActivationHead:
-        return self.layer.shapes[self.layer.which[neuron]]
+        return self.shapes[self.which[neuron]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +46,10 @@ class Laid:
     """
 
     middle: Float[np.ndarray, " inputs"]
-    neurons: tuple[Neurons, ...]
+    layers: tuple[Queries, ...]
     weight: Float[np.ndarray, "outputs before"]
     bias: Float[np.ndarray, " outputs"]
     readout: Affine
-
-    @property
-    def layers(self) -> list[Layer]:
-        """What the neurons are to compute."""
-        return [neurons.layer for neurons in self.neurons]
 
     @property
     def shapes(self) -> list[ActivationHead]:
@@ -95,7 +81,7 @@ def laid_out(layers: Sequence[Layer], readout: Affine, sources: Sources, middle:
         weight = weight / (unit_in * in_scale)[:, None]
         scale, shift = unit_out * out_scale, unit_out * out_shift
         bias = (bias / unit_in - in_shift) / in_scale
-        result.append(Neurons(layer, weight, bias, scale, shift))
+        result.append(Queries.extending(layer, weight=weight, bias=bias, scale=scale, shift=shift))
         sources = after
     return Laid(middle, tuple(result), readout.weight * scale, readout.bias + readout.weight @ shift, readout)
 

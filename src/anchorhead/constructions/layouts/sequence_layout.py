@@ -19,7 +19,7 @@ import numpy as np
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.head_labels import ARGUMENTS, in_argument
 from anchorhead.constructions.layouts.laid_out import FAR, LaidOut, anchors_of, length_of, longest
-from anchorhead.constructions.layouts.neurons import Laid, Neurons
+from anchorhead.constructions.layouts.neurons import Laid, Queries
 from anchorhead.heads.atom import softmax
 from anchorhead.network import Attention, Embed, Linear, Softmax
 
@@ -33,7 +33,7 @@ class Sequence(LaidOut):
 
     def two_layer(self) -> list[Draft]:
         """Embed, Attention that hands on, Linear to neurons, Attention, Linear to outputs."""
-        return [*self._copied(), *self._attended(self.laid.neurons[0], self.tokens, self.inputs), self._readout()]
+        return [*self._copied(), *self._attended(self.laid.layers[0], self.tokens, self.inputs), self._readout()]
 
     def attention_softmax(self) -> list[Draft]:
         """Embed, Attention, Linear to the neurons' logits, Softmax, Linear to outputs.
@@ -41,59 +41,59 @@ class Sequence(LaidOut):
         The attention computes all pre-activations in every token, and the map deals them out, a neuron a token; where
         that map would be too large, the attention hands the sequence on and the map mixes it into logits at once.
         """
-        (neurons,) = self.laid.neurons
-        size, tokens = longest(neurons), neurons.count * neurons.parts
-        first = self._pre_activations(neurons) if deals(self.laid, self.tokens) else self._copied()
+        (layer,) = self.laid.layers
+        size, tokens = longest(layer), layer.neurons * layer.parts
+        first = self._pre_activations(layer) if deals(self.laid, self.tokens) else self._copied()
 
         def fill(weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
             bias[:] = self.laid.bias.reshape(bias.shape)
-            values = np.zeros((neurons.count, neurons.parts, size))
-            for r in range(neurons.count):
-                for p in range(neurons.parts):
-                    value = anchors_of(neurons.shape(r), p)[2]
+            values = np.zeros((layer.neurons, layer.parts, size))
+            for r in range(layer.neurons):
+                for p in range(layer.parts):
+                    value = anchors_of(layer.shape(r), p)[2]
                     values[r, p, : len(value)] = value
             weight[:] = (self.laid.weight[:, :, None, None] * values).reshape(weight.shape)
             return {"features": self._output_names()}
 
         shapes = {"weight": (self.tokens, self.outputs, tokens, size), "bias": (self.tokens, self.outputs)}
         softmax = Draft(Softmax, {"groups": (1, size)})
-        return [*first, self._logits(neurons), softmax, Draft(Linear, shapes, fill)]
+        return [*first, self._logits(layer), softmax, Draft(Linear, shapes, fill)]
 
-    def _logits(self, neurons: Neurons) -> Draft:
+    def _logits(self, layer: Queries) -> Draft:
         """Of what is dealt out, the logits of each neuron's anchors; or of the sequence as it is."""
-        size, tokens, dealt = longest(neurons), neurons.count * neurons.parts, deals(self.laid, self.tokens)
+        size, tokens, dealt = longest(layer), layer.neurons * layer.parts, deals(self.laid, self.tokens)
 
         def fill(weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
-            offsets = bias.reshape(neurons.count, neurons.parts, size)
+            offsets = bias.reshape(layer.neurons, layer.parts, size)
             offsets[:] = -self.far
             slopes = np.zeros(offsets.shape)
-            gauge = np.zeros((len(neurons.layer.shapes), neurons.parts))
+            gauge = np.zeros((len(layer.shapes), layer.parts))
             if not dealt:
-                pairs = [[(*anchors_of(s, p), s.queries) for p in range(neurons.parts)] for s in neurons.layer.shapes]
+                pairs = [[(*anchors_of(s, p), s.queries) for p in range(layer.parts)] for s in layer.shapes]
                 gauge = np.array([[best_gauge(*one) for one in row] for row in pairs])
-            for r in range(neurons.count):
-                for p in range(neurons.parts):
-                    slope, offset, _ = anchors_of(neurons.shape(r), p)
+            for r in range(layer.neurons):
+                for p in range(layer.parts):
+                    slope, offset, _ = anchors_of(layer.shape(r), p)
                     slopes[r, p, : len(slope)] = slope
-                    offsets[r, p, : len(slope)] = offset - gauge[neurons.layer.which[r], p]
+                    offsets[r, p, : len(slope)] = offset - gauge[layer.which[r], p]
             if dealt:
-                r = np.arange(neurons.count)
-                weight.reshape(neurons.count, neurons.parts, size, self.tokens, -1)[r, :, :, 0, r] = slopes
+                r = np.arange(layer.neurons)
+                weight.reshape(layer.neurons, layer.parts, size, self.tokens, -1)[r, :, :, 0, r] = slopes
             else:
-                offsets[:] = np.where(offsets > -self.far, offsets + slopes * neurons.bias[:, None, None], offsets)
-                weight[:] = (slopes[..., None] * neurons.weight[:, None, None]).reshape(weight.shape)
+                offsets[:] = np.where(offsets > -self.far, offsets + slopes * layer.bias[:, None, None], offsets)
+                weight[:] = (slopes[..., None] * layer.weight[:, None, None]).reshape(weight.shape)
             return {"features": tuple(f"anchor {k}" for k in range(size))}
 
-        features = neurons.count if dealt else self.inputs
+        features = layer.neurons if dealt else self.inputs
         return Draft(Linear, {"weight": (tokens, size, self.tokens, features), "bias": (tokens, size)}, fill)
 
     def deep(self) -> list[Draft]:
         """Embed, and for every layer a Linear to its neurons and an Attention; Linear to outputs."""
         layers = [self._embed(positions=False)]
         tokens, features = self.tokens, self.inputs
-        for neurons in self.laid.neurons:
-            layers += self._attended(neurons, tokens, features)
-            tokens, features = self._places(neurons), 1
+        for layer in self.laid.layers:
+            layers += self._attended(layer, tokens, features)
+            tokens, features = self._places(layer), 1
         return [*layers, self._readout()]
 
     def _embed(self, positions: bool) -> Draft:
@@ -125,7 +125,7 @@ class Sequence(LaidOut):
         shapes = {"query": own, "key": own, "value": (1, self.inputs, width), "output": (1, self.inputs, self.inputs)}
         return self._embed(positions=True), Draft(Attention, shapes, fill)
 
-    def _pre_activations(self, neurons: Neurons) -> tuple[Draft, Draft]:
+    def _pre_activations(self, layer: Queries) -> tuple[Draft, Draft]:
         """Head j copies token j into every token, times the neurons' weights on it: together, all pre-activations."""
         width = self.inputs + self.tokens
 
@@ -136,27 +136,27 @@ class Sequence(LaidOut):
             query[:, 0] = at.sum(axis=0)
             key[:, 0] = FAR * at
             value[0] = np.eye(width)[: self.inputs]
-            output[:] = neurons.weight.reshape(neurons.count, self.tokens, self.inputs).transpose(1, 0, 2)
-            bias[:] = neurons.bias
+            output[:] = layer.weight.reshape(layer.neurons, self.tokens, self.inputs).transpose(1, 0, 2)
+            bias[:] = layer.bias
             labels = tuple(f"token {j}'s share of every neuron's query" for j in range(self.tokens))
-            return {"features": tuple(f"query of neuron {r}" for r in range(neurons.count)), "labels": labels}
+            return {"features": tuple(f"query of neuron {r}" for r in range(layer.neurons)), "labels": labels}
 
         one = (self.tokens, 1, width)
         shapes = {"query": one, "key": one, "value": (1, self.inputs, width)}
-        shapes |= {"output": (self.tokens, neurons.count, self.inputs), "bias": (neurons.count,)}
+        shapes |= {"output": (self.tokens, layer.neurons, self.inputs), "bias": (layer.neurons,)}
         return self._embed(positions=True), Draft(Attention, shapes, fill)
 
-    def _longest(self, neurons: Neurons, k: int) -> int:
-        return max(length_of(neurons.layer.shapes[k], p) for p in range(neurons.parts))
+    def _longest(self, layer: Queries, k: int) -> int:
+        return max(length_of(layer.shapes[k], p) for p in range(layer.parts))
 
-    def _places(self, neurons: Neurons) -> int:
+    def _places(self, layer: Queries) -> int:
         """Tokens: as many as neurons, or as anchors, one shape after the other."""
-        return max(neurons.count, sum(self._longest(neurons, int(k)) for k in np.unique(neurons.layer.which)))
+        return max(layer.neurons, sum(self._longest(layer, int(k)) for k in np.unique(layer.which)))
 
-    def _attended(self, neurons: Neurons, tokens: int, features: int) -> tuple[Draft, Draft]:
+    def _attended(self, layer: Queries, tokens: int, features: int) -> tuple[Draft, Draft]:
         """The map that makes a token of every neuron, and the attention in which they find their values."""
-        places, parts = self._places(neurons), neurons.parts
-        kinds = np.unique(neurons.layer.which)
+        places, parts = self._places(layer), layer.parts
+        kinds = np.unique(layer.which)
         gates = len(kinds) if len(kinds) > 1 else 0
         names = ["query", "one"]
         for p in range(parts):
@@ -164,20 +164,20 @@ class Sequence(LaidOut):
         names += [f"not of shape {s}" for s in range(gates)] + [f"anchor of shape {s}" for s in range(gates)]
 
         def fill(weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
-            bias[: neurons.count, 0], bias[:, 1] = neurons.bias, 1
+            bias[: layer.neurons, 0], bias[:, 1] = layer.bias, 1
             bias[:, [3 + 3 * p for p in range(parts)]] = -self.far
             first = 0
             for s, k in enumerate(kinds):
                 for p in range(parts):
-                    columns = np.stack(anchors_of(neurons.layer.shapes[k], p), axis=1)
+                    columns = np.stack(anchors_of(layer.shapes[k], p), axis=1)
                     bias[first : first + len(columns), 2 + 3 * p : 5 + 3 * p] = columns
                 if gates:
-                    rows = self._longest(neurons, int(k))
+                    rows = self._longest(layer, int(k))
                     bias[first : first + rows, 2 + 3 * parts + gates + s] = 1
-                    bias[: neurons.count, 2 + 3 * parts + s] = np.where(neurons.layer.which == k, 0, -self.far)
-                first += self._longest(neurons, int(k))
-            before = neurons.weight.shape[1]
-            weight[: neurons.count, 0].reshape(neurons.count, -1)[:, :before] = neurons.weight
+                    bias[: layer.neurons, 2 + 3 * parts + s] = np.where(layer.which == k, 0, -self.far)
+                first += self._longest(layer, int(k))
+            before = layer.weight.shape[1]
+            weight[: layer.neurons, 0].reshape(layer.neurons, -1)[:, :before] = layer.weight
             return {"features": tuple(names)}
 
         def look(query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class Sequence(LaidOut):
                 key[p] = pick[[2 + 3 * p, 3 + 3 * p, *(2 + 3 * parts + gates + np.arange(gates))]]
                 value[p] = pick[[4 + 3 * p]]
             output[:] = 1
-            functions = (str(in_argument(neurons.layer.shapes[k].activation, ARGUMENTS[0])) for k in kinds)
+            functions = (str(in_argument(layer.shapes[k].activation, ARGUMENTS[0])) for k in kinds)
             kind = " or ".join(dict.fromkeys(functions))
             labels = tuple(f"{kind}, as each neuron asks" + (f", part {p}" if parts > 1 else "") for p in range(parts))
             return {"features": ("neuron",), "labels": labels}
@@ -199,8 +199,8 @@ class Sequence(LaidOut):
 
     def _readout(self) -> Draft:
         """The last neurons, or inputs where there are none, mixed into every token's outputs."""
-        neurons = self.laid.neurons[-1] if self.laid.neurons else None
-        tokens, features = (self.tokens, self.inputs) if neurons is None else (self._places(neurons), 1)
+        layer = self.laid.layers[-1] if self.laid.layers else None
+        tokens, features = (self.tokens, self.inputs) if layer is None else (self._places(layer), 1)
 
         def fill(weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
             own = self.laid.weight
@@ -214,8 +214,8 @@ class Sequence(LaidOut):
 
 def deals(laid: Laid, tokens: int) -> bool:
     """Whether the attention-softmax form deals pre-activations out, or mixes logits at once."""
-    (neurons,) = laid.neurons
-    return neurons.count * neurons.parts * longest(neurons) * tokens * neurons.count <= MAX_DEALT
+    (layer,) = laid.layers
+    return layer.neurons * layer.parts * longest(layer) * tokens * layer.neurons <= MAX_DEALT
 
 
 def best_gauge(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, queries: tuple[float, float]) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.layouts.draft import Draft
+from anchorhead.constructions.layouts.feature_names import outputs_called
 from anchorhead.network import Attention, Linear
 
 
@@ -48,7 +49,7 @@ def side_by_side(parts: Sequence[Part], inputs: int, tokens: int) -> tuple[list[
 
     def fill(weight: np.ndarray) -> dict[str, Any]:
         weight[:] = total
-        return {"features": tuple(f"output {o}" for o in range(len(total))) if len(total) > 1 else ("output",)}
+        return {"features": outputs_called(len(total))}
 
     return [*drafts, Draft(Linear, {"weight": total.shape}, fill)], widths
 

@@ -21,7 +21,7 @@ from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.feature_names import HIDDEN, IS_INPUT, ONE, Features, less, scaled
 from anchorhead.constructions.layouts.head_labels import argument_beside, in_argument, neuron_labels
 from anchorhead.constructions.layouts.laid_out import FAR, LaidOut, anchors_of, length_of
-from anchorhead.constructions.layouts.neurons import Neurons
+from anchorhead.constructions.layouts.neurons import Queries
 from anchorhead.network import Attention, Embed, Linear
 from anchorhead.proof.heads.activation_head import ActivationHead
 
@@ -37,7 +37,7 @@ class Transformer(LaidOut):
         embed, names = self._embed(self._constants(), centred=False)
         gather, names = self._gather(names, centred=False)
         centre, names = self._centre(names)
-        compute, names = self._compute(self.laid.neurons[-1], names, last=True)
+        compute, names = self._compute(self.laid.layers[-1], names, last=True)
         return [embed, gather, centre, compute, self._readout(names)]
 
     def deep(self) -> list[Draft]:
@@ -47,10 +47,10 @@ class Transformer(LaidOut):
         if self.tokens > 1:
             gather, names = self._gather(names, centred=True)
             layers.append(gather)
-        for number, neurons in enumerate(self.laid.neurons):
-            compute, names = self._compute(neurons, names, last=number + 1 == len(self.laid.neurons), number=number)
+        for number, layer in enumerate(self.laid.layers):
+            compute, names = self._compute(layer, names, last=number + 1 == len(self.laid.layers), number=number)
             layers.append(compute)
-        return [*layers, self._readout(names) if self.laid.neurons else self._affine_readout(names)]
+        return [*layers, self._readout(names) if self.laid.layers else self._affine_readout(names)]
 
     @property
     def _hides(self) -> bool:
@@ -68,10 +68,10 @@ class Transformer(LaidOut):
         With one token the last layer is like any other.
         """
         tables: list[tuple[ActivationHead, int, bool]] = []
-        for number, neurons in enumerate(self.laid.neurons, start=1):
-            last = number == len(self.laid.neurons) and self.tokens > 1
-            for k in np.unique(neurons.layer.which):
-                tables += [(neurons.layer.shapes[k], p, last) for p in range(neurons.parts)]
+        for number, layer in enumerate(self.laid.layers, start=1):
+            last = number == len(self.laid.layers) and self.tokens > 1
+            for k in np.unique(layer.which):
+                tables += [(layer.shapes[k], p, last) for p in range(layer.parts)]
         return list(dict.fromkeys(tables))
 
     @cached_property
@@ -201,32 +201,32 @@ class Transformer(LaidOut):
 
         return Draft(Linear, {"weight": (len(names), len(names)), "bias": (len(names),)}, fill), after
 
-    def _compute(self, neurons: Neurons, names: Features, last: bool, number: int = 0) -> tuple[Draft, Features]:
+    def _compute(self, layer: Queries, names: Features, last: bool, number: int = 0) -> tuple[Draft, Features]:
         """A head for every neuron and part of layer `number`."""
         gated = last and self.tokens > 1
-        parts, count, before = neurons.parts, neurons.count, neurons.weight.shape[1]
+        parts, count, before = layer.parts, layer.neurons, layer.weight.shape[1]
         if last:
             kept = [f"at position {j}" for j in range(self.tokens)] if self.tokens > 1 else []
             after = Features(list(self._output_names()) + kept)
         else:
             kept = names.names[before:]
-            units = zip(neurons.scale.tolist(), neurons.shift.tolist(), strict=True)
+            units = zip(layer.scale.tolist(), layer.shift.tolist(), strict=True)
             after = Features([scaled(f"neuron {r}", *unit) for r, unit in enumerate(units)] + kept)
         heads, columns = count * parts, self.tokens if gated else 1
-        size, pairs = 3 + (self.tokens if gated else 0), self._pairs(neurons)
+        size, pairs = 3 + (self.tokens if gated else 0), self._pairs(layer)
 
         def fill(
             query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray | None = None
         ) -> dict[str, Any]:
             asks = query.reshape(count, parts, size, len(names))
-            asks[:, :, 0, :before] = neurons.weight[:, None]
-            asks[:, :, 0, names[ONE]] = neurons.bias[:, None]
+            asks[:, :, 0, :before] = layer.weight[:, None]
+            asks[:, :, 0, names[ONE]] = layer.bias[:, None]
             asks[:, :, 1, names[ONE]] = 1
             asks[:, :, 2, names[ONE]] = -self.far
             for j in range(self.tokens if gated else 0):
                 asks[:, :, 3 + j, names[f"not at position {j}"]] = 1
-            order = pairs if len(pairs) == 1 else [(int(k), p) for k in neurons.layer.which for p in range(parts)]
-            columns_of = {(k, p): self._tables.index((neurons.layer.shapes[k], p, gated)) for k, p in pairs}
+            order = pairs if len(pairs) == 1 else [(int(k), p) for k in layer.which for p in range(parts)]
+            columns_of = {(k, p): self._tables.index((layer.shapes[k], p, gated)) for k, p in pairs}
             firsts = np.array([self._first(columns_of[pair], names) for pair in order])
             every = np.arange(len(order))
             key[every, 0, firsts] = key[every, 1, firsts + 1] = key[:, 2, names[IS_INPUT]] = 1
@@ -243,7 +243,7 @@ class Transformer(LaidOut):
             if skip is not None:
                 _keep(kept, names, after, skip)
             asked = [f"neuron {r}" for r in range(before)] if number else self._entries
-            return {"mask": self._mask, "features": tuple(after.names), "labels": neuron_labels(neurons, asked)}
+            return {"mask": self._mask, "features": tuple(after.names), "labels": neuron_labels(layer, asked)}
 
         shared = 1 if len(pairs) == 1 else heads
         shapes: dict[str, tuple[int, ...]] = {
@@ -256,8 +256,8 @@ class Transformer(LaidOut):
             shapes["skip"] = (len(after), len(names))
         return Draft(Attention, shapes, fill), after
 
-    def _pairs(self, neurons: Neurons) -> list[tuple[int, int]]:
-        return [(int(k), p) for k in np.unique(neurons.layer.which) for p in range(neurons.parts)]
+    def _pairs(self, layer: Queries) -> list[tuple[int, int]]:
+        return [(int(k), p) for k in np.unique(layer.which) for p in range(layer.parts)]
 
     def _first(self, number: int, names: Features) -> int:
         return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of shape {number},"))

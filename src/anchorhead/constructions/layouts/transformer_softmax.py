@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.feature_names import Features
 from anchorhead.constructions.layouts.laid_out import anchors_of, longest
-from anchorhead.constructions.layouts.neurons import Neurons
+from anchorhead.constructions.layouts.neurons import Queries
 from anchorhead.constructions.layouts.transformer_layout import Transformer
 from anchorhead.network import Attention, Linear, Softmax
 
@@ -25,15 +25,15 @@ class SoftmaxTransformer(Transformer):
 
     def attention_softmax(self) -> list[Draft]:
         """Embed, Attention that gathers the sequence into pre-activations, Linear, Softmax, Linear."""
-        (neurons,) = self.laid.neurons
+        (layer,) = self.laid.layers
         embed, names = self._embed(self._constants(registers=False), centred=True)
-        groups = [(r, p) for r in range(neurons.count) for p in range(neurons.parts)]
-        size = longest(neurons) * self.tokens
+        groups = [(r, p) for r in range(layer.neurons) for p in range(layer.parts)]
+        size = longest(layer) * self.tokens
         softmax = Draft(Softmax, {"groups": (len(groups) + (self.tokens > 1), size)})
-        gather, logits = self._gather_queries(neurons, names, groups), self._logits(neurons, groups, size)
-        return [embed, gather, logits, softmax, self._values(neurons, groups, size)]
+        gather, logits = self._gather_queries(layer, names, groups), self._logits(layer, groups, size)
+        return [embed, gather, logits, softmax, self._values(layer, groups, size)]
 
-    def _gather_queries(self, neurons: Neurons, names: Features, groups: list[tuple[int, int]]) -> Draft:
+    def _gather_queries(self, layer: Queries, names: Features, groups: list[tuple[int, int]]) -> Draft:
         """The sequence is gathered straight into every neuron's query, with the position beside it."""
         width = 1 + (self.tokens if self.tokens > 1 else 0)
         blocks = len(groups) + (self.tokens > 1)
@@ -54,10 +54,10 @@ class SoftmaxTransformer(Transformer):
             if self.tokens > 1:
                 after.add("unused", *(f"not at position {j}" for j in range(self.tokens)))
             into = output.reshape(self.tokens, blocks, width, self.inputs)
-            weight = neurons.weight.reshape(neurons.count, self.tokens, self.inputs)
+            weight = layer.weight.reshape(layer.neurons, self.tokens, self.inputs)
             for group, (r, _) in enumerate(groups):
                 into[:, group, 0] = weight[r]
-                bias[group * width] = neurons.bias[r]
+                bias[group * width] = layer.bias[r]
             if skip is not None:
                 for j in range(self.tokens):
                     skip.reshape(blocks, width, -1)[:, 1 + j, names[f"not at position {j}"]] = 1
@@ -69,7 +69,7 @@ class SoftmaxTransformer(Transformer):
             shapes["skip"] = (blocks * width, len(names))
         return Draft(Attention, shapes, fill)
 
-    def _logits(self, neurons: Neurons, groups: list[tuple[int, int]], size: int) -> Draft:
+    def _logits(self, layer: Queries, groups: list[tuple[int, int]], size: int) -> Draft:
         """For every neuron and part a group of logits, an anchor for every token, others out of reach."""
         width = 1 + (self.tokens if self.tokens > 1 else 0)
         blocks = len(groups) + (self.tokens > 1)
@@ -79,7 +79,7 @@ class SoftmaxTransformer(Transformer):
             offset = bias.reshape(blocks, size)
             names = []
             for group, (r, p) in enumerate(groups):
-                slopes, offsets, _ = anchors_of(neurons.shape(r), p)
+                slopes, offsets, _ = anchors_of(layer.shape(r), p)
                 k, j = np.divmod(np.arange(len(slopes) * self.tokens), self.tokens)
                 weight[group, : len(k), 0], offset[group, : len(k)] = slopes[k], offsets[k]
                 if self.tokens > 1:
@@ -95,15 +95,15 @@ class SoftmaxTransformer(Transformer):
 
         return Draft(Linear, {"weight": (blocks, size, width), "bias": (blocks * size,)}, fill)
 
-    def _values(self, neurons: Neurons, groups: list[tuple[int, int]], size: int) -> Draft:
+    def _values(self, layer: Queries, groups: list[tuple[int, int]], size: int) -> Draft:
         """What outputs take of every weight; with several tokens, their biases are values of a group of their own."""
         blocks = len(groups) + (self.tokens > 1)
 
         def fill(weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
             into = weight.reshape(self.outputs, blocks, size)
-            readout = self.laid.weight.reshape(self.tokens, self.outputs, neurons.count)
+            readout = self.laid.weight.reshape(self.tokens, self.outputs, layer.neurons)
             for group, (r, p) in enumerate(groups):
-                part = anchors_of(neurons.shape(r), p)
+                part = anchors_of(layer.shape(r), p)
                 values = part[2][None, :, None] * readout[:, :, r].T[:, None, :]
                 into[:, group, : values[0].size] = values.reshape(self.outputs, -1)
             if self.tokens > 1:

@@ -19,10 +19,9 @@ be more than is needed: none is asked for less than a part of what it erred by. 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from anchorhead.constructions.layouts.neurons import units
 from anchorhead.constructions.passes.estimate import anchors_for_a_digit
@@ -37,39 +36,11 @@ FINER, FAR_FINER = 0.7, 0.3
 """Of what heads erred by, the least that they may in the next try; of what they might, where nothing was proven."""
 STAYS = 0.95
 """Where more than this is left of a rest in the next try, it does not shrink with the heads' errors."""
-SHARES = (0.5, 0.9, 0.1)
-"""Of the error asked for, what grids get, in the order tried, where there are neurons as well: more if the grids cannot
-do, less if the neurons cannot."""
+SHARES = (0.9, 0.5, 0.1)
+"""Of the error asked for, what grids get, in the order tried, where there are neurons as well. Grids have a power of
+the anchors that one variable takes, and get most of it, unless the neurons cannot do with the rest."""
 LEAST = 1 / 64
 """Of the error asked for: what heads that are still to be chosen share, where others took more than was theirs."""
-
-
-@dataclass(frozen=True, eq=False)
-class FeltLayer:
-    """Neurons a_r = phi_r(w_r . before), in groups that share a head.
-
-    slope  a bound on |phi_r'|          size   by how much a_r errs if the head of its group errs by 1
-    group  which head computes it       count  how many heads there are
-    """
-
-    weight: Float[np.ndarray, "neurons before"]
-    slope: Float[np.ndarray, " neurons"]
-    size: Float[np.ndarray, " neurons"]
-    group: Int[np.ndarray, " neurons"]
-    count: int
-
-
-def sensitivities(
-    layers: Sequence[FeltLayer], readout: Float[np.ndarray, "outputs neurons"]
-) -> list[Float[np.ndarray, "outputs groups"]]:
-    """S for every layer: by how much each output errs at most if the heads of one group err by 1, all others by 0."""
-    found = []
-    felt = np.abs(readout)
-    for layer in reversed(layers):
-        each = felt * layer.size
-        found.append(np.stack([each[:, layer.group == g].sum(axis=1) for g in range(layer.count)], axis=1))
-        felt = (felt * layer.slope) @ np.abs(layer.weight)
-    return found[::-1]
 
 
 class Budget:
@@ -156,12 +127,15 @@ def after_proof(
 def felt_by_outputs(
     layers: Sequence[Layer], readout: Affine, sources: Sources
 ) -> list[Float[np.ndarray, "outputs shapes"]]:
-    """For each layer and shape, by how much the outputs err at most if the shape errs by 1: see above."""
+    """S for every layer: by how much each output errs at most if a shape errs by 1, all others by 0."""
     known = []
     for layer in layers:
-        low, high, after = layer.exact(sources)
-        unit_in, unit_out = units(layer, low, high)
-        slope = np.array([shape.slope for shape in layer.shapes])[layer.which] * unit_out / unit_in
-        known.append(FeltLayer(layer.affine.weight, slope, unit_out, layer.which, len(layer.shapes)))
-        sources = after
-    return sensitivities(known, readout.weight)
+        low, high, sources = layer.exact(sources)
+        known.append((layer, *units(layer, low, high)))
+    found, felt = [], np.abs(readout.weight)
+    for layer, unit_in, unit_out in reversed(known):
+        each = felt * unit_out
+        found.append(np.stack([each[:, layer.which == k].sum(axis=1) for k in range(len(layer.shapes))], axis=1))
+        slope = np.array([shape.slope for shape in layer.shapes])[layer.which]
+        felt = (each * slope / unit_in) @ np.abs(layer.affine.weight)
+    return found[::-1]

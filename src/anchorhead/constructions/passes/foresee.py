@@ -32,13 +32,13 @@ def foreseen(laid: Laid, sources: Sources, request: BuildRequest) -> OutputBound
     centring = Embed(np.ones((1, 1)), -middle[:, None], tokens=len(middle))  # each input as if it were a token
     x = Diagonal(embedded(centring, sources.apart(), arithmetic)[0])
     reads = None
-    for neurons in laid.neurons:
-        weight, bias = (one.astype(request.dtype) for one in (neurons.weight, neurons.bias))
+    for layer in laid.layers:
+        weight, bias = (one.astype(request.dtype) for one in (layer.weight, layer.bias))
         query, exactly = (
             mapped(weight, bias, given, sources, arithmetic) for given in (x, Diagonal(x.each.unrounded()))
         )
         # the parts of a neuron ask with sums of their own, twice what one rounds by from one another
-        reads, sources = scalar_head.bound(neurons.layer, query, sources, 2 * exactly.rounding[0])
+        reads, sources = scalar_head.bound(layer, query, sources, 2 * exactly.rounding[0])
         x = reads.apart(sources, arithmetic, 1)
     weight, bias = (one.astype(request.dtype).astype(np.float64) for one in (laid.weight, laid.bias))
     more: Float[np.ndarray, " outputs"] | float = 0.0

@@ -155,22 +155,15 @@ def shared_out(
     """What is made of grids, which get a share of the error, and of neurons, which get what is left of it: of the first
     share within which both can be had."""
     refused: AnchorheadError | None = None
-    least, most, network = 0.0, np.inf, target.parts.network
+    network = target.parts.network
     for share in SHARES if network is not None else (1.0,):
-        if not least < share < most:
-            continue
         try:
             grids = of_grids(share)
-        except AnchorheadError as error:
-            refused, least = refused or error, share
-            continue
+        except AnchorheadError as error:  # nor will they do with less
+            refused = refused or error
+            break
         try:
-            neurons = None if network is None else of_neurons(network, grids)
-        except AnchorheadError as error:
-            refused, most = refused or error, share
-            continue
-        try:
-            return of_both(grids, neurons)
+            return of_both(grids, None if network is None else of_neurons(network, grids))
         except AnchorheadError as error:
             refused = refused or error
     raise AnchorheadError(

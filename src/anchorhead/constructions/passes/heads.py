@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,9 +11,6 @@ from anchorhead.constructions.layouts.neurons import units
 from anchorhead.constructions.passes.budget import Budget
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.of_targets import step_of
-from anchorhead.language.targets.merge import Merged
-from anchorhead.language.targets.mlp import Hidden
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
@@ -35,7 +33,7 @@ class HeadRefused(AnchorheadError):
 
 
 def with_heads(
-    neurons: Sequence[Merged], sources: Sources, budget: Budget, margin: float, choose: ChooseHead
+    neurons: Sequence[Layer], sources: Sources, budget: Budget, margin: float, choose: ChooseHead
 ) -> list[Layer]:
     """The layers with a shape for every activation of each, within its share of the budget (of unit scale).
 
@@ -45,17 +43,15 @@ def with_heads(
     """
     layers = []
     reaching = np.zeros(sources.count)
-    for number, one in enumerate(neurons):
-        affine, layer = one.affine, one.hidden
-        low, high, after = Layer(affine, layer.activations, layer.which).exact(sources)
-        moved = np.abs(affine.weight) @ reaching
+    for number, layer in enumerate(neurons):
+        low, high, after = layer.exact(sources)
+        moved = np.abs(layer.affine.weight) @ reaching
         room = 1.01 * moved + margin * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-3)
         shapes = []
         for k in range(len(layer.activations)):
             shapes.append(_shape(layer, k, low - room, high + room, budget.share(number, k), choose))
             budget.spend(number, k, shapes[k].error)
-        names = np.stack([np.full(layer.neurons, step_of(one.place)), 0 * one.numbers, one.numbers], axis=1)
-        layers.append(Layer(affine, layer.activations, layer.which, tuple(shapes), room, names=names))
+        layers.append(replace(layer, shapes=tuple(shapes), room=room))
         unit_in, unit_out = units(layers[-1], low, high)
         slope, left = (np.array([getattr(s, name) for s in shapes])[layer.which] for name in ("slope", "error"))
         reaching = unit_out * (left + slope * moved / unit_in)
@@ -63,12 +59,8 @@ def with_heads(
     return layers
 
 
-def _shape(
-    layer: Hidden, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseHead
-) -> ActivationHead:
+def _shape(layer: Layer, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseHead) -> ActivationHead:
     own = layer.which == k
-    if not own.any():
-        own = slice(None)
     activation, ends = layer.activations[k], (float(low[own].min()), float(high[own].max()))
     try:
         return choose(activation, *ends, error)

@@ -44,7 +44,7 @@ def require_room(laid: Laid, drafts: Several[Draft], target: Mlp, request: Build
     count = counted(drafts, tokens).parameters
     if count <= MAX_PARAMETERS:
         return
-    forms = FORMS if len(laid.neurons) == 1 else ("deep",)
+    forms = FORMS if len(laid.layers) == 1 else ("deep",)
     layouts = ("transformer",) if request.causal else LAYOUTS
     others = (replace(request, form=form, layout=layout) for form in forms for layout in layouts)
     least, other = min((counted(drafted(laid, target, one), tokens).parameters, str(one)) for one in others)

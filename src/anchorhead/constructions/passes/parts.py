@@ -231,10 +231,10 @@ def _statement(
     """The whole network's bound, its functions of several variables, its neurons while these pass by, and the sum; and
     which entry of the program each is: its last functions are those of grids."""
     functions = [output for grid in grids for output in grid.part.outputs]
-    layers = [] if neurons is None else [layer.beside(len(functions)) for layer in neurons.layers]
-    own = np.zeros((target.outputs, len(target.variables))) if neurons is None else neurons.readout.weight
-    bias = np.zeros(target.outputs) if neurons is None else neurons.readout.bias
-    errors = (np.zeros(own.shape), np.zeros(bias.shape)) if neurons is None else neurons.readout.errors
+    layers = [] if neurons is None else [layer.beside(len(functions)) for layer in neurons.laid.layers]
+    own = np.zeros((target.outputs, len(target.variables))) if neurons is None else neurons.laid.readout.weight
+    bias = np.zeros(target.outputs) if neurons is None else neurons.laid.readout.bias
+    errors = (np.zeros(own.shape), np.zeros(bias.shape)) if neurons is None else neurons.laid.readout.errors
     weight = np.concatenate([own, np.eye(target.outputs)[:, functions]], axis=1)
     readout = Affine(weight, bias, np.pad(errors[0], ((0, 0), (0, len(functions)))), errors[1])
     steps = program.applied[len(program.applied) - len(grids) :]

@@ -14,7 +14,7 @@ from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.domain import Box
 from anchorhead.language.of_targets import program_of
-from anchorhead.language.targets.mlp import Affine, Mlp
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.lemmas.mlp_statement import mlp_statement
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_mlp
@@ -22,18 +22,15 @@ from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.direct import DirectModule, series_data
 from anchorhead.proof.heads.direct import SHARE, evaluated_directly, smoothed
-from anchorhead.proof.heads.neurons import Layer
 
 
 @dataclass(frozen=True, eq=False)
 class ProvenMlp:
-    """A network with its certificate, the drafts of its layers, the layers of neurons that it computes, and the
-    readout."""
+    """A network with its certificate, the drafts of its layers, and the neurons that these are of."""
 
     network: Network
     drafts: Sequence[Draft]
-    layers: Sequence[Layer]
-    readout: Affine
+    laid: Laid
 
 
 def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest) -> Network:

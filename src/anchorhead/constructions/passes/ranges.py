@@ -7,7 +7,6 @@ equal share each of the error asked for, and widen the ranges of the layers afte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -15,7 +14,6 @@ from jaxtyping import Float
 from anchorhead.constructions.passes.budget import Budget, felt_by_outputs
 from anchorhead.constructions.passes.heads import ChooseHead, with_heads
 from anchorhead.errors import NotDefined
-from anchorhead.language.targets.merge import Merged
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.neurons import Layer
@@ -25,33 +23,19 @@ MARGIN = {"float32": 1e-3, "float64": 1e-6}
 TRIES = 12
 
 
-@dataclass(frozen=True, eq=False)
-class Ranged:
-    """Layers whose heads have ranges and no anchors yet, and what the outputs feel of each head (passes.budget)."""
-
-    layers: Sequence[Layer]
-    felt: Sequence[Float[np.ndarray, "outputs shapes"]]
-
-    def spent(self, layers: Sequence[Layer]) -> Float[np.ndarray, " outputs"]:
-        """What the heads' own errors make each output err by, at most, once they have been chosen."""
-        errors = [np.array([shape.error for shape in layer.shapes]) for layer in layers]
-        return np.sum([felt @ own for felt, own in zip(self.felt, errors, strict=True)], axis=0)
-
-
 def ranged(
-    neurons: Sequence[Merged], readout: Affine, sources: Sources, within: float, margin: float, outline: ChooseHead
-) -> Ranged:
-    """The ranges at the largest errors that carry no neuron to where it is not defined."""
-    felt = [np.zeros((1, len(one.hidden.activations))) for one in neurons]
-    layers = with_heads(neurons, sources, _equal(felt, 0.0), margin, outline)
+    neurons: Sequence[Layer], readout: Affine, sources: Sources, within: float, margin: float, outline: ChooseHead
+) -> list[Layer]:
+    """Heads with ranges and without anchors, at the largest errors that carry no neuron to where it is not defined."""
+    nothing = [np.zeros((1, len(layer.activations))) for layer in neurons]
+    layers = with_heads(neurons, sources, _equal(nothing, 0.0), margin, outline)
     felt = felt_by_outputs(layers, readout, sources)
     for part in np.geomspace(1.0, 8.0 ** (1 - TRIES), TRIES):
         try:
-            layers = with_heads(neurons, sources, _equal(felt, within * float(part)), margin, outline)
+            return with_heads(neurons, sources, _equal(felt, within * float(part)), margin, outline)
         except NotDefined:  # such errors would carry a neuron to where it is not defined
             continue
-        return Ranged(layers, felt_by_outputs(layers, readout, sources))
-    return Ranged(layers, felt)
+    return layers
 
 
 def _equal(felt: Sequence[Float[np.ndarray, "outputs shapes"]], within: float) -> Budget:

@@ -14,7 +14,7 @@ passes and stops before weights exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -25,18 +25,18 @@ from jaxtyping import Float
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.neurons import Laid, laid_out
-from anchorhead.constructions.passes.budget import FAR_FINER, FIRST, STAYS, after_proof, budget_of
+from anchorhead.constructions.passes.budget import FAR_FINER, FIRST, STAYS, after_proof, budget_of, felt_by_outputs
 from anchorhead.constructions.passes.heads import HeadRefused, with_heads
 from anchorhead.constructions.passes.layout import built, drafted, require_room
 from anchorhead.constructions.passes.prove import ProvenMlp, certified
-from anchorhead.constructions.passes.ranges import MARGIN, Ranged, ranged
+from anchorhead.constructions.passes.ranges import MARGIN, ranged
 from anchorhead.constructions.passes.simplify import for_layout
 from anchorhead.constructions.representable import points_of, require_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
-from anchorhead.language.targets.merge import Merged, merged
-from anchorhead.language.targets.mlp import Affine, Mlp
+from anchorhead.language.merge import merged
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
@@ -73,16 +73,25 @@ class Tries:
     @cached_property
     def sources(self) -> Sources:
         """The inputs' intervals."""
-        box = self.on.broadcast_to(self.target.input_shape)
-        return Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
+        return Sources.in_box(self.on.broadcast_to(self.target.input_shape))
 
     @cached_property
-    def _simplified(self) -> tuple[list[Merged], Affine]:
+    def _simple(self) -> Mlp:
         return merged(self.target)
 
     @cached_property
-    def _ranged(self) -> Ranged:
-        return ranged(*self._simplified, self.sources, self.within, self._margin, self.heads.outline)
+    def _neurons(self) -> list[Layer]:
+        """Without heads."""
+        return [Layer.extending(hidden) for hidden in self._simple.hidden]
+
+    @cached_property
+    def _outlines(self) -> list[Layer]:
+        """With ranges, and heads that have no anchors."""
+        return ranged(self._neurons, self._simple.readout, self.sources, self.within, self._margin, self.heads.outline)
+
+    @cached_property
+    def _felt(self) -> list[Float[np.ndarray, "outputs shapes"]]:
+        return felt_by_outputs(self._outlines, self._simple.readout, self.sources)
 
     @property
     def _margin(self) -> float:
@@ -99,19 +108,21 @@ class Tries:
 
     def laid(self, left: Float[np.ndarray, " outputs"]) -> Laid:
         """Neurons whose heads make each output err by what is left for them, at most."""
-        budget = budget_of(self._ranged.layers, self._ranged.felt, left, self.heads.at_hand)
-        return self._laid(with_heads(self._simplified[0], self.sources, budget, self._margin, self.heads.choose))
-
-    def _laid(self, layers: Sequence[Layer]) -> Laid:
+        budget = budget_of(self._outlines, self._felt, left, self.heads.at_hand)
+        layers = with_heads(self._neurons, self.sources, budget, self._margin, self.heads.choose)
         middle = self.sources.middle.astype(self.heads.dtype).astype(np.float64)
-        return laid_out(layers, self._simplified[1], self.sources, middle)
+        return laid_out(layers, self._simple.readout, self.sources, middle)
 
-    def best(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Try[Made]:
-        """The first try that is within the error; of none the one that comes closest. Raises what stood against the
-        first, where there is not one."""
-        left, laid, best, ended, rest = self._nearly_all, None, None, None, np.full(self.target.outputs, np.inf)
+    def _spent(self, laid: Laid) -> Float[np.ndarray, " outputs"]:
+        """What the heads' own errors make each output err by, at most."""
+        errors = (np.array([shape.error for shape in layer.shapes]) for layer in laid.layers)
+        each = (felt @ own for felt, own in zip(self._felt, errors, strict=True))
+        return sum(each, np.zeros(self.target.outputs))
+
+    def each(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Iterator[Try[Made]]:
+        """Tries, up to the first that is within the error; raises what stood against the first where there is none."""
+        left, last, ended, rest = self._nearly_all, None, None, np.inf
         for _ in range(TRIES):
-            last = laid
             try:
                 laid = self.first if last is None else self.laid(left)
             except NotDefined as error:  # smaller errors move the next layer's arguments less
@@ -124,18 +135,19 @@ class Tries:
                 left = FAR_FINER * left
                 continue
             made, bound = prove(laid)
-            if best is None or bound.total < best.bound.total:
-                best = Try(laid, made, bound)
-            if bound.total <= self.within:
+            yield Try(laid, made, bound)
+            spent, before = self._spent(laid), rest
+            beside = bound.approximation + bound.rounding - spent
+            last, rest = laid, beside.max()
+            if bound.total <= self.within or rest > max(self.within, STAYS * before):
                 break
-            spent, before = self._ranged.spent(laid.layers), rest.max()
-            rest = bound.approximation + bound.rounding - spent
-            if rest.max() > max(self.within, STAYS * before):
-                break
-            left = np.minimum(left, after_proof(rest, spent, self.within))
-        if best is None:
-            raise ended or AnchorheadError("no heads were found")
-        return best
+            left = np.minimum(left, after_proof(beside, spent, self.within))
+        if last is None and ended is not None:
+            raise ended
+
+    def best(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Try[Made]:
+        """The try that is within the error, or of none the one that comes closest."""
+        return min(self.each(prove), key=lambda one: one.bound.total)
 
 
 def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
@@ -155,7 +167,7 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
     (network, drafts), laid, bound = best.made, best.laid, best.bound
     if bound.total <= within:
         network = certified(network, target, on, laid, bound, request)
-        return ProvenMlp(network, drafts, laid.layers, laid.readout)
+        return ProvenMlp(network, drafts, laid)
     if not np.isfinite(bound.total):
         raise AnchorheadError(
             f"{_refusal(request)}: no bound was found: the errors of a layer carry the next one's neurons "

@@ -1,6 +1,6 @@
 """Simplify: functions taken apart, and written as neurons in every form that is known, equal on the box.
 
-Affine maps in a row are multiplied out, and neurons that are constants folded, in language.targets.merge.
+Affine maps in a row are multiplied out, and neurons that are constants folded, in language.merge.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
-from anchorhead.language.targets.merge import merged
+from anchorhead.language.merge import merged
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound
@@ -117,7 +117,7 @@ def plan_network(target: Mlp, on: Box, withins: Sequence[float], request: BuildR
     check_request(withins, dtype)
     if causal:
         require_causal(target)
-    if merged(target)[0]:
+    if merged(target).hidden:
         require_representable(max(withins), target.values(points_of(on, target.input_shape)), dtype)
     rows = []
     for within in sorted(set(withins), reverse=True):
@@ -136,7 +136,7 @@ def neuron_rows(target: Mlp, on: Box, request: BuildRequest, heads: ActivationHe
 
     heads   which heads stand in for activations
     """
-    hidden = len(merged(target)[0])
+    hidden = len(merged(target).hidden)
     forms = FORMS if hidden == 1 else ("deep",)
     layouts: tuple[Layout, ...] = ("transformer",) if request.causal else LAYOUTS
     written = {layout: for_layout(target, layout) for layout in layouts}
@@ -165,16 +165,22 @@ def check_request(withins: Sequence[float], dtype: Dtype) -> None:
 
 def _row(tries: Tries, request: BuildRequest) -> Row:
     """The first try of which a proof within the error is foreseen; without sizes, where there is none."""
+    target, best = tries.target, np.inf
     try:
-        best = tries.best(lambda laid: (None, foreseen(laid, tries.sources, request)))
+        for one in tries.each(lambda laid: (None, foreseen(laid, tries.sources, request))):
+            best, laid = min(best, one.bound.total), one.laid
+            refused = _refusal(laid)
+            if refused or best <= tries.within:
+                sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
+                return row_of(request, one.bound.total, sizes, not refused, refused)
     except AnchorheadError as error:
-        return row_of(request, np.inf, {}, False, str(error))
-    target, laid, bound = tries.target, best.laid, best.bound.total
-    refused = next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
-    if refused or bound <= tries.within:
-        sizes = _sizes(laid, drafted(laid, target, request), target.tokens or 1)
-        return row_of(request, bound, sizes, not refused, refused)
-    return row_of(request, bound, {}, False, _out_of_reach(bound, request))
+        return row_of(request, best, {}, False, str(error))
+    return row_of(request, best, {}, False, _out_of_reach(best, request))
+
+
+def _refusal(laid: Laid) -> str:
+    """Why the paper's anchors are not built, if they are too many."""
+    return next((one.refused for one in laid.shapes if isinstance(one, UniformEstimate) and one.refused), "")
 
 
 def _sizes(laid: Laid, drafts: Sequence[Draft], tokens: int) -> dict[str, Any]:

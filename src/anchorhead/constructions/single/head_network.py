@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.layouts.draft import Draft, Fill
+from anchorhead.constructions.layouts.feature_names import outputs_called
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets import CallableTarget, ScalarTarget
@@ -69,9 +70,8 @@ def _fill_heads(
     for h in range(count):
         first = 2 + h * (2 + outputs)
         key[h, :, first : first + 2], value[h, :, first + 2 : first + 2 + outputs] = np.eye(2), np.eye(outputs)
-    features = tuple(f"output {m}" for m in range(outputs)) if outputs > 1 else ("output",)
     labels = tuple(f"{target.name}, part {h} of {count}" if count > 1 else target.name for h in range(count))
-    return {"features": features, "labels": labels}
+    return {"features": outputs_called(outputs), "labels": labels}
 
 
 def _padded(part: Part, tokens: int, reach: float) -> list[np.ndarray]:

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from anchorhead.constructions.layouts.feature_names import outputs_called
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
@@ -72,7 +73,7 @@ def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpn
         np.eye(target.outputs) * (1.0 if several else scale.spacing), (heads,) + (target.outputs,) * 2
     )
     bias = None if several else np.array([scale.middle], dtype)
-    features = tuple(f"output {g}" for g in range(target.outputs)) if several else ("output",)
+    features = outputs_called(target.outputs)
     cuts = np.linspace(target.low, target.high, heads + 1)
     labels = [f"owns [{low:g}, {high:g}]" for low, high in pairwise(cuts)]
     labels[0] += " and all below"

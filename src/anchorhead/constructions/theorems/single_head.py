@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from anchorhead.constructions.layouts.feature_names import outputs_called
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.dtypes import stored
@@ -61,7 +62,7 @@ def network(target: TruncatedLinear, scale: Lattice, outputs: np.ndarray, sharpn
     value = np.eye(len(names))[None, 4:] if several else np.eye(len(names))[None, 2:3]
     output = np.eye(target.outputs)[None] * (1.0 if several else scale.spacing)
     bias = None if several else np.array([scale.middle], dtype)
-    features = tuple(f"output {g}" for g in range(target.outputs)) if several else ("output",)
+    features = outputs_called(target.outputs)
     labels = (f"clips to [{target.low:g}, {target.high:g}]",)
     return Network(
         [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -66,13 +66,15 @@ class Affine(ReadOnly):
 class Hidden(ReadOnly):
     """Neurons a_r = phi_r(w_r . x + t_r), phi_r = activations[which[r]], each an expression in x.
 
-    kept  the neurons are to be computed even where they do nothing but the affine map
+    kept   the neurons are to be computed even where they do nothing but the affine map
+    names  which entry of the program each is, by step, token and feature, where that is known
     """
 
     affine: Affine
     activations: tuple[Expression, ...]
     which: Int[np.ndarray, " neurons"]
     kept: bool = False
+    names: Int[np.ndarray, "neurons 3"] | None = None
 
     def __post_init__(self) -> None:
         which = np.array(self.which, dtype=np.int64)
@@ -93,6 +95,11 @@ class Hidden(ReadOnly):
         """Neurons that all have the same activation."""
         affine = Affine(weight, bias)
         return cls(affine, (activation,), np.zeros(affine.outputs, int))
+
+    @classmethod
+    def extending(cls, neurons: Hidden, **more: Any) -> Self:
+        """The same neurons, with what more a class of ours knows of them."""
+        return cls(**{one.name: getattr(neurons, one.name) for one in fields(neurons) if one.init}, **more)
 
     @property
     def neurons(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.decimals import counted
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.callable_arguments import require_one_argument
 from anchorhead.language.targets.calling import called, require_float64
@@ -39,6 +40,12 @@ class CallableSeveral:
         self.evaluations = 0
         self.outputs = self._outputs()
         self.values(self._telling())
+
+    @property
+    def on(self) -> Box:
+        """The box, in the shape of an input."""
+        shape = (-1,) if self.tokens is None else (self.tokens, -1)
+        return Box.of(tuple(np.reshape(end, shape) for end in (self.low, self.high)))
 
     def values(self, x: Any) -> Float[np.ndarray, "n m"]:
         """f at n points (n, inputs), in float64; raises where it is not finite, naming the point."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.network import Embed, Linear
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
@@ -33,6 +34,11 @@ class Sources:
 
     low: Float[np.ndarray, "*own sources"]
     high: Float[np.ndarray, "*own sources"]
+
+    @staticmethod
+    def in_box(box: Box) -> Sources:
+        """The entries of an input of a box, one after the other."""
+        return Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
 
     @property
     def middle(self) -> Float[np.ndarray, "*own sources"]:

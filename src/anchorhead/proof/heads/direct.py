@@ -104,8 +104,7 @@ def _sigmoids(shapes: Iterable[ActivationHead], dtype: str) -> dict[Anchors, Two
 
 def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
     """The layers with shapes that allow for series of smooth heads, and these; None where there are none."""
-    box = on.broadcast_to((network.embed.tokens or 1, network.embed.inputs))
-    sources = Sources(*(end.reshape(-1).astype(np.float64) for end in (box.low, box.high)))
+    sources = Sources.in_box(on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
     narrow: list[Layer] = []
     for layer in layers:
         low, high, _ = layer.exact(sources)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.targets.mlp import Affine
+from anchorhead.language.targets.mlp import Affine, Hidden
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
 from anchorhead.proof.enclosures.ranges import range_of
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -23,27 +22,18 @@ def exact_forms(affine: Affine, sources: Sources) -> Forms:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
-    """An Apply on an Affine: a_r = phi_r(w_r . source + b_r), phi_r = functions[which[r]]; neurons, in a word.
+class Layer(Hidden):
+    """Neurons, an Apply on an Affine, with the heads that are to compute them.
 
     shapes  for each function the head that is to compute it; none: not chosen yet
     room    by how much the errors of a network may be expected to move each pre-activation: shapes leave room for it
     passing how many of the last sources pass by, and come after the neurons in what is made
-    names   which entry of the program each is, by step, token and feature, where that is known
     """
 
-    affine: Affine
-    functions: tuple[Expression, ...]
-    which: Int[np.ndarray, " neurons"]
     shapes: tuple[ActivationHead, ...] = ()
     room: Float[np.ndarray, " neurons"] | float = 0.0
     passing: int = 0
-    names: Int[np.ndarray, "neurons 3"] | None = None
     _known: dict[Sources, tuple[np.ndarray, np.ndarray, Sources]] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def neurons(self) -> int:
-        return len(self.which)
 
     @cached_property
     def parts(self) -> int:
@@ -54,7 +44,7 @@ class Layer:
         """Intervals that hold the exact z_r, and those of the exact a_r; found once for the same sources."""
         if sources not in self._known:
             low, high = (end[0] for end in exact_forms(self.affine, sources).ends(sources))
-            self._known[sources] = low, high, self.activations(low, high)
+            self._known[sources] = low, high, self._between(low, high)
         return self._known[sources]
 
     def after(self, sources: Sources) -> Sources:
@@ -67,10 +57,10 @@ class Layer:
         affine = Affine(weight, self.affine.bias, error, self.affine.errors[1])
         return replace(self, affine=affine, passing=others)
 
-    def activations(self, low: np.ndarray, high: np.ndarray) -> Sources:
+    def _between(self, low: np.ndarray, high: np.ndarray) -> Sources:
         """Intervals that hold the exact a_r."""
         ends = np.empty((2, self.neurons))
-        for k, function in enumerate(self.functions):
+        for k, function in enumerate(self.activations):
             own = self.which == k
             if own.any():
                 ends[:, own] = range_of(function, low[own], high[own])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from flint import arb
@@ -11,30 +11,21 @@ from jaxtyping import Float, Int
 
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.expressions.underflow import lost
+from anchorhead.language.of_targets import step_of
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
 UNIT = 2.0**-53
 BITS = 120
 
 
-@dataclass(frozen=True, eq=False)
-class Merged:
-    """Neurons phi(affine x), and which of which layer of the target they are: all that some input moves."""
-
-    affine: Affine
-    hidden: Hidden
-    numbers: Int[np.ndarray, " neurons"]
-    place: int
-
-
-def merged(target: Mlp) -> tuple[list[Merged], Affine]:
-    """The hidden layers that do more than an affine map, and the readout, affine maps in a row multiplied out.
+def merged(target: Mlp) -> Mlp:
+    """The same network of the hidden layers that do more than an affine map, affine maps in a row multiplied out.
 
     A neuron whose weights are all 0, exactly, is a constant of the map behind it and no neuron: nothing is solved for
     it, and no head computes it. Where a whole layer is constant its first neuron stays, and nothing takes it.
     """
     waiting: list[Affine] = []
-    found: list[Merged] = []
+    found: list[Hidden] = []
     constants: tuple[np.ndarray, np.ndarray] | None = None
     for place, layer in enumerate((*target.hidden, None)):
         affine = target.readout if layer is None else layer.affine
@@ -44,19 +35,15 @@ def merged(target: Mlp) -> tuple[list[Merged], Affine]:
             whole, waiting = _product(waiting), []
             constants = _constants(layer, whole)
             found.append(_restricted(whole, layer, _kept(constants[1]), place))
-    return found, _product(waiting)
+    return replace(target, hidden=tuple(found), readout=_product(waiting))
 
 
-def _restricted(affine: Affine, layer: Hidden, own: Int[np.ndarray, " some"], place: int) -> Merged:
-    """Some of a layer's neurons, with the activations that these have."""
-    if len(own) == layer.neurons:
-        return Merged(affine, layer, own, place)
+def _restricted(affine: Affine, layer: Hidden, own: Int[np.ndarray, " some"], place: int) -> Hidden:
+    """Some neurons of layer number `place`, with the activations that these have, of another map."""
     used, which = np.unique(layer.which[own], return_inverse=True)
-    maps = [
-        Affine(one.weight[own], one.bias[own], *(error[own] for error in one.errors)) for one in (affine, layer.affine)
-    ]
-    activations = tuple(layer.activations[k] for k in used)
-    return Merged(maps[0], Hidden(maps[1], activations, which.reshape(-1), layer.kept), own, place)
+    own_affine = Affine(affine.weight[own], affine.bias[own], *(error[own] for error in affine.errors))
+    names = np.stack([np.full(len(own), step_of(place)), np.zeros(len(own), int), own], axis=1)
+    return Hidden(own_affine, tuple(layer.activations[k] for k in used), which.reshape(-1), layer.kept, names)
 
 
 def _constants(layer: Hidden, affine: Affine) -> tuple[Float[np.ndarray, " neurons"], Float[np.ndarray, " neurons"]]:
