@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
 from anchorhead.network.direct.two_keys import SigmoidHead
 from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
@@ -34,7 +35,7 @@ MAX_HELD = 1 << 22
 MAX_KNOWN = 100
 """Numbers of rows for which operations are remembered."""
 
-Head = SeriesHead | SigmoidHead | SoftmaxHead
+Head = SeriesHead | BentHead | SigmoidHead | SoftmaxHead
 
 
 @dataclass(frozen=True, eq=False)

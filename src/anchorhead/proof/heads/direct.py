@@ -39,6 +39,7 @@ from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.pieces import pieces
 from anchorhead.proof.heads.smooth import magnitude, smooth
 from anchorhead.proof.heads.two_keys import two_keys
 
@@ -123,7 +124,8 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
         neurons, lows, highs, most = zip(*rows, strict=True)
         known = anchors in sigmoids or saturated(slopes, offsets, values, network.dtype) is not None
         if sum(neurons) >= MANY and len(slopes) <= FEW and not known:
-            series = smooth((slopes, offsets, values), min(lows), max(highs), min(most), network.dtype)
+            asks = (slopes, offsets, values), min(lows), max(highs), min(most), network.dtype
+            series = smooth(*asks) or pieces(*asks)
             found |= {} if series is None else {anchors: series}
     grow = _grow(network, layers)
     allowing = [
@@ -175,7 +177,7 @@ def _named(keys: Sequence[np.ndarray]) -> Anchors:
 
 def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads for rounding."""
-    covered = all(one.below or one.covers(*shape.queries) for one in series)  # quotients are made for these queries
+    covered = all(one.fitted or one.covers(*shape.queries) for one in series)
     return covered and _needed(shape, series, grow, dtype) <= shape.rounding * (1 - 1e-9)
 
 
@@ -186,6 +188,6 @@ def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype:
     most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
     reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
     low, high = shape.queries
-    sizes = [magnitude(one, low, high, dtype) if one.below else one.magnitude(low, high) for one in series]
+    sizes = [magnitude(one, low, high, dtype) if one.fitted else one.magnitude(low, high) for one in series]
     beyond = sum(max(0.0, size - r) for size, r in zip(sizes, reach, strict=True))
     return (sum(one.error for one in series) + grow * beyond) * shape.out_scale
