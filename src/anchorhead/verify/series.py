@@ -24,14 +24,15 @@ multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the s
 
 and the quotient is rounded once. Pieces are off by f times as much; n of them are rounded by gamma_(n + 2) of the sum
 of all: a rounding of f, one of its product, and n sums. All of this is bounded on PIECES of the interval of s: |s| by
-its ends, and a polynomial from its value at the middle, from which it is no further than half a piece times the largest
-slope.
+its ends, and a polynomial from its value at the middle, by Taylor's theorem: it is no further than half a piece times
+its slope there, and half the square of that times the largest that its second derivative may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,12 @@ from anchorhead.verify.forms import EXACT
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.part import Calm, Part
 from anchorhead.verify.two_keys import Keys, TwoKeys, read_two_keys
 
 MAX_SERIES, MAX_POWER, MAX_PIECES, PIECES = 1000, 48, 8, 512
+TURNS = 64.0
+"""How far logits are apart beyond which no turn of a softmax is felt."""
 ENOUGH = 0.01
 """Of its rounding: what a series may be off in exact arithmetic for nobody to look closer."""
 
@@ -71,11 +74,23 @@ class Series:
         require(sum(found) < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
         return found
 
-    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
-        """How far a head of these keys is off, folding included, and a bound on |scale q| + |shift|."""
+    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float, Calm | None]:
+        """How far a head of these keys is off, folding included, a bound on |scale q| + |shift|, and how far it is off
+        but for where it is clipped: there the softmax turns, and a quotient has a kink."""
         require(1 / FOLDED <= self.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
         size = sum(self.magnitude(low, high, model))
-        return (self.error(keys, low, high, model) + 6 * model.unit * size) * SLACK, size
+        near = TURNS / float(np.ptp(keys[0]))
+        ends = {end for one in (self, *self.beside) for end in (one.low, one.high) if end is not None}
+        turns = [(end - near, end + near) for end in sorted(ends) if low < end - near and end + near < high]
+        if not turns or any(b >= c for (_, b), (c, _) in pairwise(turns)):
+            return self._folded(keys, [(low, high)], model, size), size, None
+        edges = [low, *(end for turn in turns for end in turn), high]
+        calm = self._folded(keys, list(zip(edges[::2], edges[1::2], strict=True)), model, size)
+        return max(calm, self._folded(keys, turns, model, size)), size, (calm, tuple(turns))
+
+    def _folded(self, keys: Keys, intervals: list[tuple[float, float]], model: Arithmetic, size: float) -> float:
+        error = max(self.error(keys, low, high, model) for low, high in intervals)
+        return (error + 6 * model.unit * size) * SLACK
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:
         """The lemma's, for a head of these keys."""
@@ -112,8 +127,11 @@ class Series:
             off = sum(model.gamma(2 * j + min(n, j + 1) + bool(k)) * sizes[k] for k, (j, _) in enumerate(powers))
             off = off + 8 * (top + 2) * model.tiny * (1 + far) ** top * (1 + total)
             value = sum(c * middle**j for j, c in powers)
-            slope = sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)
-            wide = half * slope + 8 * (top + 2) * OWN_UNIT * sizes.sum(axis=0)
+            own = 8 * (top + 2) * OWN_UNIT
+            slope = np.abs(sum(j * c * middle ** (j - 1) for j, c in powers if j))
+            slope = slope + own * sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)
+            curved = sum(j * (j - 1) * abs(c) * far ** (j - 2) for j, c in powers if j > 1)
+            wide = (half * slope + half**2 / 2 * curved) * SLACK + own * sizes.sum(axis=0)
             return value - wide, value + wide, off * SLACK
 
         overflow = f"direct: a series may overflow in {model.dtype}"

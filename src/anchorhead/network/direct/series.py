@@ -39,7 +39,8 @@ class Series:
     """For a head of these keys. coefficients, below: the pairs (j, c_j), j >= 2, and (j, d_j), j >= 1.
 
     beside  other pieces that q is the sum of
-    error   a bound on |computed - r|, what folding scale and shift into a map rounds included, for every t whose
+    turns   intervals of t, around where it is clipped, in which it may err by more, and how much
+    error   a bound on |computed - r|, what folding scale and shift into a map rounds included, for every other t whose
             clipped t - origin is within `reach`, by which a builder decides what its certificate covers
     """
 
@@ -56,6 +57,7 @@ class Series:
     error: float
     below: tuple[tuple[int, float], ...] = ()
     beside: tuple[Piece, ...] = ()
+    turns: tuple[tuple[float, float, float], ...] = ()
 
     @property
     def fitted(self) -> bool:

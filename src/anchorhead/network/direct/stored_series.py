@@ -60,7 +60,8 @@ def _read(row: Mapping[str, Any]) -> Series | TwoKeys:
     scale, shift, error = (float(row[name]) for name in ("scale", "shift", "error"))
     reach = math.inf if row["reach"] is None else float(row["reach"])
     beside = tuple(Piece(*_quotient(one), float(one["scale"])) for one in row.get("beside", ()))
-    return Series(a, g, v, origin, low, high, above, scale, shift, reach, error, below, beside)
+    turns = tuple((float(start), float(end), float(most)) for start, end, most in row.get("turns", ()))
+    return Series(a, g, v, origin, low, high, above, scale, shift, reach, error, below, beside, turns)
 
 
 def _quotient(row: Mapping[str, Any]) -> tuple[float, float, float, _Powers, _Powers]:

@@ -12,6 +12,8 @@ so that the tails take few coefficients, however wide they are.
 Each stretch gets the shortest quotient, or polynomial, that follows it within a share of what is allowed (`smooth`).
 What is proven is the sum as it is stored, against the whole head: `prove_sup` on each stretch, and rounding as in
 `smooth`, of which n pieces beside the first are rounded by gamma_(n + 2) of all sizes: their scales, products and sums.
+Where clusters cross, the head turns within a few logits, and the sum has a kink. These turns are proven apart: a head
+is close to its function there, as a rule, and may be off by more (`direct`).
 """
 
 from __future__ import annotations
@@ -29,11 +31,13 @@ from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import Piece, Series
 from anchorhead.proof.arithmetic.arithmetic import UP, arithmetic_of
 from anchorhead.proof.enclosures.analytic import prove_sup
-from anchorhead.proof.heads.smooth import BITS, FOLDED, MAX_COEFFICIENTS, STEEP, Head, Keys, fitted, rounding
+from anchorhead.proof.heads.smooth import BITS, FOLDED, MAX_COEFFICIENTS, Head, Keys, fitted, rounding
 from anchorhead.proof.remembered import remembered
 
-SHARE = 0.4
-"""Of what is allowed: what all stretches may be off before anything is rounded."""
+SHARES = (0.4, 0.1)
+"""Of what is allowed: what each stretch may be off before anything is rounded; the first that will do."""
+APART = 1000.0
+"""By how much logits of two clusters differ on the interval: cutting where they cross is cutting at a kink."""
 POLYNOMIAL = 8
 """The most coefficients for which a polynomial is tried."""
 TAILS = (1, 5, 9)
@@ -42,6 +46,8 @@ STEPS = 12
 """Of the bisection for where a tail begins."""
 OVERHEAD = 3
 """What clipping and adding a piece costs, in coefficients."""
+TURNS = 64.0
+"""Logits by which clusters are apart where no turn is felt."""
 LEAST = 2.0**-20
 """Less of a slope is none to scale by."""
 
@@ -103,14 +109,18 @@ def pieces(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> S
     """A series of pieces of a head for t in [low, high] that errs by no more than is allowed, if one is found."""
     with precision(BITS):
         stretches = _stretches(keys, low, high, dtype)
-        plans = [stretches] if len(stretches) > 1 else _with_tails(stretches[0], SHARE * allowed, dtype)
-        best: tuple[Sequence[Stretch], list[Fit]] | None = None
-        for plan in plans:
-            fits = [_shortest(one, SHARE * allowed, dtype) for one in plan]
-            known = [fit for fit in fits if fit is not None]
-            if len(known) == len(fits) and (best is None or _cost(known) < _cost(best[1])):
-                best = plan, known
-        return None if best is None else _proven(keys, *best, allowed, dtype)
+        for share in SHARES:
+            plans = [stretches] if len(stretches) > 1 else _with_tails(stretches[0], share * allowed, dtype)
+            best: tuple[Sequence[Stretch], list[Fit]] | None = None
+            for plan in plans:
+                fits = [_shortest(one, share * allowed) for one in plan]
+                known = [fit for fit in fits if fit is not None]
+                if len(known) == len(fits) and (best is None or _cost(known) < _cost(best[1])):
+                    best = plan, known
+            found = None if best is None else _proven(keys, *best, allowed, dtype)
+            if found is not None:
+                return found
+        return None
 
 
 def _cost(fits: Sequence[Fit]) -> int:
@@ -120,7 +130,7 @@ def _cost(fits: Sequence[Fit]) -> int:
 def _stretches(keys: Keys, low: float, high: float, dtype: str) -> list[Stretch]:
     """Clusters of keys, from left to right, with the cuts between those that count between low and high."""
     order = np.argsort(keys[0], kind="stable")
-    gaps = np.diff(keys[0][order]) * (high - low) > STEEP
+    gaps = np.diff(keys[0][order]) * (high - low) > APART
     clusters = [Head((keys[0][k], keys[1][k], keys[2][k])) for k in np.split(order, np.flatnonzero(gaps) + 1)]
     found: list[Stretch] = []
     left = low
@@ -157,7 +167,7 @@ def _cut(one: Head, other: Head, low: float, high: float, dtype: str) -> float:
 
 
 def _with_tails(whole: Stretch, share: float, dtype: str) -> list[list[Stretch]]:
-    """A smooth head as a middle with tails that few coefficients follow; of each, the longest tails."""
+    """A smooth head as a middle, whole or in two, with tails that few coefficients follow, as long as these are."""
     head, low, high = whole.head, whole.left, whole.right
     plans: list[list[Stretch]] = []
     for count in TAILS:
@@ -167,25 +177,27 @@ def _with_tails(whole: Stretch, share: float, dtype: str) -> list[list[Stretch]]
             for _ in range(STEPS):
                 middle = float(np.dtype(dtype).type((near + far) / 2))
                 tail = Stretch(head, *sorted((end, middle)))
-                short = _shortest(tail, share, dtype, count) is not None
+                short = _shortest(tail, share, count) is not None
                 near, far = (middle, far) if short else (near, middle)
             ends.append(near)
         left, right = ends
         if not low < left < right < high:
             continue
-        plans.append([Stretch(head, low, left), Stretch(head, left, right), Stretch(head, right, high)])
+        middle = 0.0 if left < 0 < right else float(np.dtype(dtype).type((left + right) / 2))
+        for cuts in ((low, left, right, high), (low, left, middle, right, high)):
+            plans.append([Stretch(head, a, b) for a, b in pairwise(cuts)])
     return plans
 
 
-def _shortest(stretch: Stretch, allowed: float, dtype: str, most: int = MAX_COEFFICIENTS) -> Fit | None:
+def _shortest(stretch: Stretch, allowed: float, most: int = MAX_COEFFICIENTS) -> Fit | None:
     """The fewest coefficients that follow a stretch within what is allowed, up to so many."""
     head, left, right = stretch.head, stretch.left, stretch.right
     ends = [head(arb(left)), head(arb(right))]
     middle = (ends[0] + ends[1]) / 2
     if head.furthest(lambda t: middle, left, right, 8) <= allowed:
         return Fit(middle, arb(0))
+    origin = _origin(stretch)
     for count in range(1, most + 1):
-        origin = 0.0 if count == 1 else _origin(stretch, dtype)
         belows = [0] * (count <= POLYNOMIAL) + [b for b in (2 * (count // 4), 2 * (count // 4) - 2) if b > 0]
         for below in belows:
             solved = fitted(head, origin, left, right, count, below)
@@ -197,10 +209,12 @@ def _shortest(stretch: Stretch, allowed: float, dtype: str, most: int = MAX_COEF
     return None
 
 
-def _origin(stretch: Stretch, dtype: str) -> float:
-    """0 where that is within the stretch, else its middle."""
-    inside = stretch.left <= 0 <= stretch.right
-    return 0.0 if inside else float(np.dtype(dtype).type((stretch.left + stretch.right) / 2))
+def _origin(stretch: Stretch) -> float:
+    """0 where that is within the stretch, or nearly, else the cut that is next to it: there the piece is 0, and so is
+    what has to be taken away again elsewhere."""
+    near = (stretch.right - stretch.left) / 1000
+    inside = stretch.left - near <= 0 <= stretch.right + near
+    return 0.0 if inside else min(stretch.left, stretch.right, key=abs)
 
 
 def _normalised(origin: float, p: Sequence[arb], q: Sequence[arb]) -> Fit | None:
@@ -260,6 +274,30 @@ def _proven(keys: Keys, plan: Sequence[Stretch], fits: Sequence[Fit], allowed: f
         (arb(one.left), arb(one.right), _Quotient(fit, constant, size[k]))
         for k, (one, fit, constant) in enumerate(zip(plan, fits, constants, strict=True))
     ]
-    proof = prove_sup([Part.of(*keys, "float64")], 0.0, np.zeros(1), spans, low, high, floor=(allowed - rounded) / 2)
-    error = (proof.bound + rounded) * UP
-    return replace(found, error=error) if error <= allowed else None
+
+    def error(start: float, end: float) -> float:
+        """Between two numbers."""
+        some = [(max(a, arb(start)), min(b, arb(end)), f) for a, b, f in spans if a < end and b > start]
+        floor = (allowed - rounded) / 2
+        proof = prove_sup([Part.of(*keys, "float64")], 0.0, np.zeros(1), some, start, end, floor=floor)
+        return (proof.bound + rounded) * UP
+
+    turns = _turns(plan, low, high)
+    edges = [low, *(end for turn in turns for end in turn), high]
+    calm = 0.0
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        calm = max(calm, error(start, end)) if calm <= allowed else calm
+    if not calm <= allowed:
+        return None
+    return replace(found, error=calm, turns=tuple((start, end, error(start, end)) for start, end in turns))
+
+
+def _turns(plan: Sequence[Stretch], low: float, high: float) -> list[tuple[float, float]]:
+    """Where clusters cross, as far as it is felt; none where that is most of a stretch."""
+    found = []
+    for one, other in pairwise(plan):
+        gap = float(other.head.keys[0].min() - one.head.keys[0].max())
+        near = TURNS / gap if gap > 0 else math.inf
+        if low < one.right - near and one.right + near < high:
+            found.append((one.right - near, one.right + near))
+    return [] if any(b >= c for (_, b), (c, _) in pairwise(found)) else found

@@ -191,7 +191,7 @@ def _error(found: Series, keys: Keys, low: float, high: float, allowed: float, d
     """A bound on |computed - r| for every t between low and high, folding included."""
     rounded, size = rounding(found, low, high, dtype)
     rounded = (abs(found.scale) * rounded + 6 * arithmetic_of(dtype).unit * size) * UP
-    if rounded > allowed:
+    if not rounded <= allowed:
         return math.inf
     part = Part.of(*keys, "float64")
     pieces = [(arb(low), arb(high), _OnBalls(found))]
@@ -236,6 +236,9 @@ def _polynomial(
     sizes = np.abs(coefficients)[:, None] * far ** np.arange(n)[:, None]
     rounded = (arithmetic.gamma(3 * np.arange(n) + 2)[:, None] * sizes).sum(axis=0)
     lost = 16 * n * arithmetic.tiny * (1 + far) ** n * (1 + np.abs(coefficients).sum())
-    slope = (np.arange(1, n)[:, None] * np.abs(coefficients)[1:, None] * far ** np.arange(n - 1)[:, None]).sum(axis=0)
-    own = 1e-14 * n * sizes.sum(axis=0)
-    return np.polyval(coefficients[::-1], s), rounded + lost, half * slope + own
+    first = [p * c for p, c in enumerate(coefficients)][1:]
+    second = [p * c for p, c in enumerate(first)][1:]
+    own = 1e-14 * n
+    slope = np.abs(np.polyval(first[::-1], s)) + own * np.polyval(np.abs(first)[::-1], far)
+    wide = half * slope + half**2 / 2 * np.polyval(np.abs(second)[::-1], far)
+    return np.polyval(coefficients[::-1], s), rounded + lost, wide + own * sizes.sum(axis=0)
