@@ -58,6 +58,7 @@ import numpy as np
 
 from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import Arithmetic
+from anchorhead.verify.scalar.part import Calm
 from anchorhead.verify.series import Found, that_may_run
 
 ROUNDED = 8
@@ -81,7 +82,7 @@ class Directly:
 
     def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
-        self.known: dict[tuple, tuple[float, float, tuple[float, float]]] = {}
+        self.known: dict[tuple, tuple[float, float, tuple[float, float, Calm | None]]] = {}
 
     def read(
         self,
@@ -90,9 +91,9 @@ class Directly:
         values: np.ndarray,
         ends: tuple[float, float],
         off: np.ndarray | None = None,
-    ) -> tuple[float, float] | None:
-        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
-        bound on |scale q| + |shift|; off: how far offsets may be; None: it is computed as a softmax."""
+    ) -> tuple[float, float, Calm | None] | None:
+        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, a bound
+        on |scale q| + |shift|, and where it is off by less; off: how far offsets may be; None: it is a softmax."""
         off = np.zeros(len(slopes)) if off is None else off
         name = tuple(one.tobytes() for one in (slopes, offsets, values, off))
         keys = slopes, offsets, values
@@ -103,8 +104,9 @@ class Directly:
         if found is None or ends[0] < low or ends[1] > high:
             low, high = min(low, ends[0]), max(high, ends[1])
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
-            errors, sizes = zip(*(one.read(keys, low, high, self.model) for one in series), strict=True)
-            found = max(errors) + lost, max(sizes)
+            errors, sizes, calms = zip(*(one.read(keys, low, high, self.model) for one in series), strict=True)
+            calm = None if len(series) > 1 or calms[0] is None else (calms[0][0] + lost, calms[0][1])
+            found = max(errors) + lost, max(sizes), calm
             self.known[name] = low, high, found
         return found
 
@@ -136,5 +138,5 @@ class Directly:
             whole[live], alive[live] = base, True
             for n, g in enumerate(groups):
                 read = self.read(slopes[live], offsets[live], base, logits[g][2])  # type: ignore[index]
-                found[g] = Weighed(whole, alive, take[:, n], *(read or (0.0, 0.0)))
+                found[g] = Weighed(whole, alive, take[:, n], *(read or (0.0, 0.0))[:2])
         return found

@@ -92,7 +92,9 @@ def _times(part: Part, ratio: float) -> Part:
     """The part with values so many times as large, and all that they are off by."""
     more = 1.0 if ratio == 1 else abs(ratio) * SLACK
     error, size = (more * one for one in part.direct)
-    return replace(part, values=part.values * ratio, value_error=part.value_error * more, direct=(error, size))
+    calm = None if part.calm is None else (more * part.calm[0], part.calm[1])
+    value_error = part.value_error * more
+    return replace(part, values=part.values * ratio, value_error=value_error, direct=(error, size), calm=calm)
 
 
 def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
@@ -132,6 +134,7 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
                     + part.wrong_slope * abs(shift) * SLACK
                     + (own_error(2) * (np.abs(part.offsets) + moved) if shift else 0.0),
                     lean=part.lean + lean,
+                    calm=part.calm if sign == 1 and shift == 0 else None,
                 )
             )
     return replace(group[0], reading=replace(first, ends=(low, high)), parts=tuple(parts))

@@ -8,7 +8,9 @@ powers j >= 1, none in files of before, a scale and a shift:
     r(t) = sum_k v_k softmax_k(a_k t + g_k) = scale q + shift,
 
 the latter nearly. Whatever has all of these keys may be computed by it. q is computed in the dtype, of which o and the
-ends are numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products.
+ends are numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products. Pieces
+that a series has beside it are quotients of their own, each with an origin, ends and a scale f, and q is its own N / D
+with f N / D of each added to it, one after the other.
 
 Lemma. |scale q + shift - r(t)| <= error for every t of [low, high], t a number of the dtype.
 
@@ -20,14 +22,17 @@ multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the s
 
     |N~ / D~ - N / D| = |(N~ - N) - q (D~ - D)| / D~ <= (e_N + |q| e_D) / (D - e_D),
 
-and the quotient is rounded once. All of this is bounded on PIECES of the interval of s: |s| by its ends, and a
-polynomial from its value at the middle, from which it is no further than half a piece times the largest slope.
+and the quotient is rounded once. Pieces are off by f times as much; n of them are rounded by gamma_(n + 2) of the sum
+of all: a rounding of f, one of its product, and n sums. All of this is bounded on PIECES of the interval of s: |s| by
+its ends, and a polynomial from its value at the middle, by Taylor's theorem: it is no further than half a piece times
+its slope there, and half the square of that times the largest that its second derivative may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,10 +43,12 @@ from anchorhead.verify.forms import EXACT
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.part import Calm, Part
 from anchorhead.verify.two_keys import Keys, TwoKeys, read_two_keys
 
-MAX_SERIES, MAX_POWER, PIECES = 1000, 48, 512
+MAX_SERIES, MAX_POWER, MAX_PIECES, PIECES = 1000, 48, 8, 512
+TURNS = 64.0
+"""How far logits are apart beyond which no turn of a softmax is felt."""
 ENOUGH = 0.01
 """Of its rounding: what a series may be off in exact arithmetic for nobody to look closer."""
 
@@ -58,32 +65,54 @@ class Series:
     below: tuple[tuple[int, float], ...]
     scale: float
     shift: float
+    beside: tuple[Series, ...] = ()
 
     def magnitude(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
         """Bounds on |scale q|, as computed, and |shift|, for t between low and high; refused where something on the way
         may overflow: their sum too, of which a map behind may take little."""
-        found = abs(self.scale) * self._computed(low, high, model)[0] * SLACK, abs(self.shift)
+        found = abs(self.scale) * self._whole(low, high, model)[0] * SLACK, abs(self.shift)
         require(sum(found) < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
         return found
 
-    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
-        """How far a head of these keys is off, folding included, and a bound on |scale q| + |shift|."""
+    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float, Calm | None]:
+        """How far a head of these keys is off, folding included, a bound on |scale q| + |shift|, and how far it is off
+        but for where it is clipped: there the softmax turns, and a quotient has a kink."""
         require(1 / FOLDED <= self.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
         size = sum(self.magnitude(low, high, model))
-        return (self.error(keys, low, high, model) + 6 * model.unit * size) * SLACK, size
+        near = TURNS / float(np.ptp(keys[0]))
+        ends = {end for one in (self, *self.beside) for end in (one.low, one.high) if end is not None}
+        turns = [(end - near, end + near) for end in sorted(ends) if low < end - near and end + near < high]
+        if not turns or any(b >= c for (_, b), (c, _) in pairwise(turns)):
+            return self._folded(keys, [(low, high)], model, size), size, None
+        edges = [low, *(end for turn in turns for end in turn), high]
+        calm = self._folded(keys, list(zip(edges[::2], edges[1::2], strict=True)), model, size)
+        return max(calm, self._folded(keys, turns, model, size)), size, (calm, tuple(turns))
+
+    def _folded(self, keys: Keys, intervals: list[tuple[float, float]], model: Arithmetic, size: float) -> float:
+        error = max(self.error(keys, low, high, model) for low, high in intervals)
+        return (error + 6 * model.unit * size) * SLACK
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:
         """The lemma's, for a head of these keys."""
-        rounded = abs(self.scale) * self._computed(low, high, model)[1] * SLACK
+        rounded = abs(self.scale) * self._whole(low, high, model)[1] * SLACK
         nothing = np.zeros(len(keys[0]))
         part = Part(*keys, nothing, nothing, nothing, nothing, nothing, nothing, EXACT, whole=True)
         claim = Claim(self._function(), 1.0, 0.0, 1.0, 0.0)
         found = prove([part], claim, [(low, high)], EXACT, ENOUGH * rounded)
         return (found.approximation + rounded) * SLACK
 
+    def _whole(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
+        """Bounds on |q| as computed, with its pieces, and on how far it is off, for t between low and high."""
+        most, error = self._computed(low, high, model)
+        for one in self.beside:
+            size, off = one._computed(low, high, model)
+            most, error = most + abs(one.scale) * size, error + abs(one.scale) * off + 4 * model.tiny
+        error += bool(self.beside) * model.gamma(len(self.beside) + 2) * most
+        return (most + error) * SLACK, error * SLACK
+
     @np.errstate(all="ignore")  # what is not finite is refused
     def _computed(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
-        """Bounds on |q| as computed, and on how far it is off, for t between low and high."""
+        """The same of its own quotient alone."""
         ends = (-np.inf if self.low is None else self.low, np.inf if self.high is None else self.high)
         start, end = (min(max(t, ends[0]), ends[1]) - self.origin for t in (low, high))
         edges = np.linspace(start, end, PIECES + 1)
@@ -98,8 +127,11 @@ class Series:
             off = sum(model.gamma(2 * j + min(n, j + 1) + bool(k)) * sizes[k] for k, (j, _) in enumerate(powers))
             off = off + 8 * (top + 2) * model.tiny * (1 + far) ** top * (1 + total)
             value = sum(c * middle**j for j, c in powers)
-            slope = sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)
-            wide = half * slope + 8 * (top + 2) * OWN_UNIT * sizes.sum(axis=0)
+            own = 8 * (top + 2) * OWN_UNIT
+            slope = np.abs(sum(j * c * middle ** (j - 1) for j, c in powers if j))
+            slope = slope + own * sum(j * abs(c) * far ** (j - 1) for j, c in powers if j)
+            curved = sum(j * (j - 1) * abs(c) * far ** (j - 2) for j, c in powers if j > 1)
+            wide = (half * slope + half**2 / 2 * curved) * SLACK + own * sizes.sum(axis=0)
             return value - wide, value + wide, off * SLACK
 
         overflow = f"direct: a series may overflow in {model.dtype}"
@@ -128,15 +160,18 @@ class Series:
             nodes.append((op, data, tuple(places)))
             return len(nodes) - 1
 
-        clipped = 0
-        for op, end in (("max", self.low), ("min", self.high)):
-            clipped = clipped if end is None else made(op, clipped, end)
-        s = made("add", clipped, -self.origin)
-        above, below = (
-            [made("mul", c, made("integer_power", s, data=j)) for j, c in of] for of in (self.powers, self.below)
-        )
-        q = made("div", made("add", s, *above), made("add", 1.0, *below))
-        made("add", made("mul", q, self.scale), self.shift)
+        quotients = []
+        for piece in (self, *self.beside):
+            clipped = 0
+            for op, end in (("max", piece.low), ("min", piece.high)):
+                clipped = clipped if end is None else made(op, clipped, end)
+            s = made("add", clipped, -piece.origin)
+            above, below = (
+                [made("mul", c, made("integer_power", s, data=j)) for j, c in of] for of in (piece.powers, piece.below)
+            )
+            q = made("div", made("add", s, *above), made("add", 1.0, *below))
+            quotients.append(q if piece is self else made("mul", q, piece.scale))
+        made("add", made("mul", made("add", *quotients), self.scale), self.shift)
         return Expression.of(tuple(nodes))
 
 
@@ -158,15 +193,25 @@ def _read(row: dict[str, Any], dtype: str) -> Found:
     columns = [[float(x) for x in row[name]] for name in ("slopes", "offsets", "values")]
     if "rate" in row:
         return read_two_keys(row, columns, dtype)
-    keys = frozenset(zip(*columns, strict=True))
+    found = replace(_quotient(row, dtype), keys=frozenset(zip(*columns, strict=True)), shift=float(row["shift"]))
+    require(bool(np.isfinite([found.shift, *(x for one in columns for x in one)]).all()), _NONE)
+    require(len(found.keys) > 1 and any(columns[0]), "a series of a head whose slopes are all 0, or of one key")
+    beside = row.get("beside", [])
+    require(len(beside) <= MAX_PIECES, f"a series of more than {MAX_PIECES} pieces")
+    return replace(found, beside=tuple(_quotient(one, dtype) for one in beside))
+
+
+_NONE = "a series of numbers that are none"
+
+
+def _quotient(row: dict[str, Any], dtype: str) -> Series:
+    """Of no keys yet."""
     low, high = (None if row[name] is None else float(row[name]) for name in ("low", "high"))
     rows = row["coefficients"], row.get("below", [])
     above, below = (tuple((int(j), float(c)) for j, c in one) for one in rows)
-    found = Series(keys, float(row["origin"]), low, high, above, below, float(row["scale"]), float(row["shift"]))
+    found = Series(frozenset(), float(row["origin"]), low, high, above, below, float(row["scale"]), 0.0)
     held = [found.origin, *(end for end in (low, high) if end is not None)]
-    numbers = [*held, *(c for _, c in above + below), found.scale, found.shift, *(x for one in columns for x in one)]
-    require(bool(np.isfinite(numbers).all()) and len(keys) > 1, "a series of numbers that are none")
-    require(any(columns[0]), "a series of a head whose slopes are all 0")
+    require(bool(np.isfinite([*held, *(c for _, c in above + below), found.scale]).all()), _NONE)
     for least, powers, one in zip((2, 1), (above, below), rows, strict=True):
         whole = list(dict.fromkeys(j for j, _ in powers)) == [j for j, _ in one]
         require(whole and all(least <= j <= MAX_POWER for j, _ in powers), f"a series of powers beyond {MAX_POWER}")

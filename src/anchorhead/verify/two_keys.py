@@ -47,7 +47,7 @@ class TwoKeys:
     scale: float
     shift: float
 
-    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
+    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float, None]:
         """The lemma's error for a head of these keys, and a bound on |y|."""
         live = within_reach(*keys[:2])
         found = sorted(zip(*(one[live].tolist() for one in keys), strict=True))
@@ -70,7 +70,7 @@ class TwoKeys:
         error = abs(self.scale) * (sigmoid + scaled * u * (1 + sigmoid)) + ends + 4 * model.tiny * (1 + size)
         error = (error + u * (size + error)) * SLACK**4
         require(abs(self.scale) + abs(self.shift) + size < model.largest / 4, f"direct: overflow in {model.dtype}")
-        return error, (size + error) * SLACK
+        return error, (size + error) * SLACK, None
 
 
 def _apart(number: Any, exact: Fraction) -> float:

@@ -7,13 +7,14 @@ is proven.
 
 from anchorhead.network.direct.lower import Refused, lower
 from anchorhead.network.direct.saturated import saturated
-from anchorhead.network.direct.series import Series
+from anchorhead.network.direct.series import Piece, Series
 from anchorhead.network.direct.steps import DirectModule, WithGradients, is_traced
 from anchorhead.network.direct.stored_series import series_data, stored_series
 from anchorhead.network.direct.two_keys import TwoKeys
 
 __all__ = [
     "DirectModule",
+    "Piece",
     "Refused",
     "Series",
     "TwoKeys",

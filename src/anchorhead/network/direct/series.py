@@ -5,21 +5,42 @@
     q(s) = (s + sum_j c_j s^j) / (1 + sum_j d_j s^j),
 
 nearly. Heads with a kink are clipped, and their denominator is 1 (`saturated`); smooth heads are not clipped
-(proof.heads.smooth). A network's derivation stores its series (`stored_series`), from which anchorhead.verify.series
-derives how far they are off.
+(proof.heads.smooth). Where a head is one function on one side of a kink and another beyond it, q is a sum of such
+quotients, each of t clipped to its own interval (proof.heads.pieces). A network's derivation stores its series
+(`stored_series`), from which anchorhead.verify.series derives how far they are off.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is added to q: scale times a quotient of its own."""
+
+    origin: float
+    low: float
+    high: float
+    coefficients: tuple[tuple[int, float], ...]
+    below: tuple[tuple[int, float], ...]
+    scale: float
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Those of the quotient."""
+        return {"origin": self.origin, "coefficients": self.coefficients, "below": self.below}
 
 
 @dataclass(frozen=True)
 class Series:
     """For a head of these keys. coefficients, below: the pairs (j, c_j), j >= 2, and (j, d_j), j >= 1.
 
-    error   a bound on |computed - r|, what folding scale and shift into a map rounds included, for every t whose
+    beside  other pieces that q is the sum of
+    turns   intervals of t, around where it is clipped, in which it may err by more, and how much
+    error   a bound on |computed - r|, what folding scale and shift into a map rounds included, for every other t whose
             clipped t - origin is within `reach`, by which a builder decides what its certificate covers
     """
 
@@ -35,14 +56,21 @@ class Series:
     reach: float
     error: float
     below: tuple[tuple[int, float], ...] = ()
+    beside: tuple[Piece, ...] = ()
+    turns: tuple[tuple[float, float, float], ...] = ()
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it is made for the queries that there are, and no others."""
+        return bool(self.below or self.beside) or not math.isfinite(self.reach)
 
     def covers(self, low: float, high: float) -> bool:
         """Whether the error is bounded for every t of an interval."""
         return self._furthest(low, high) <= self.reach
 
     def magnitude(self, low: float, high: float) -> float:
-        """A bound on |scale q| + |shift|, as computed for the t of an interval that is covered, by one without a
-        denominator."""
+        """A bound on |scale q| + |shift|, as computed for the t of an interval that is covered, by one that is not
+        fitted."""
         s = self._furthest(low, high)
         return (abs(self.scale) * (s + sum(abs(c) * s**j for j, c in self.coefficients)) + abs(self.shift)) * (1 + 1e-5)
 

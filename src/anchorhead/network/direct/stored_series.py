@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.network.direct.heads import SeriesHead
-from anchorhead.network.direct.series import Series
+from anchorhead.network.direct.heads import SoftmaxHead
+from anchorhead.network.direct.series import Piece, Series
 from anchorhead.network.direct.steps import DirectModule, Neurons
-from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
+from anchorhead.network.direct.two_keys import TwoKeys
 
 Finder = Callable[[np.ndarray, np.ndarray, np.ndarray, str], Series | TwoKeys | None]
 """The series of a head with these slopes, offsets and values in a dtype, or its sigmoid, if it has one."""
+
+_Powers = tuple[tuple[int, float], ...]
 
 
 def series_data(module: DirectModule) -> list[dict[str, Any]]:
     """The series and sigmoids that heads are computed by, as data."""
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
-    found = dict.fromkeys(group.head.found for group in groups if isinstance(group.head, SeriesHead | SigmoidHead))
+    found = dict.fromkeys(group.head.found for group in groups if not isinstance(group.head, SoftmaxHead))
     return [_as_json(asdict(series)) for series in found]
 
 
@@ -54,6 +56,15 @@ def _read(row: Mapping[str, Any]) -> Series | TwoKeys:
     a, g, v = (tuple(float(x) for x in row[name]) for name in ("slopes", "offsets", "values"))
     if "rate" in row:
         return TwoKeys(a, g, v, *(float(row[name]) for name in ("rate", "lead", "scale", "shift")))
+    origin, low, high, above, below = _quotient(row)
+    scale, shift, error = (float(row[name]) for name in ("scale", "shift", "error"))
+    reach = math.inf if row["reach"] is None else float(row["reach"])
+    beside = tuple(Piece(*_quotient(one), float(one["scale"])) for one in row.get("beside", ()))
+    turns = tuple((float(start), float(end), float(most)) for start, end, most in row.get("turns", ()))
+    return Series(a, g, v, origin, low, high, above, scale, shift, reach, error, below, beside, turns)
+
+
+def _quotient(row: Mapping[str, Any]) -> tuple[float, float, float, _Powers, _Powers]:
     low, high = (
         end if row[name] is None else float(row[name]) for name, end in (("low", -math.inf), ("high", math.inf))
     )
@@ -61,5 +72,4 @@ def _read(row: Mapping[str, Any]) -> Series | TwoKeys:
         tuple((int(power), float(coefficient)) for power, coefficient in rows)
         for rows in (row["coefficients"], row.get("below", ()))
     )
-    scale, shift, reach, error = (float(row[name]) for name in ("scale", "shift", "reach", "error"))
-    return Series(a, g, v, float(row["origin"]), low, high, above, scale, shift, reach, error, below)
+    return float(row["origin"]), low, high, above, below

@@ -142,7 +142,7 @@ def require_covered(
             errs, granted = summed, room
         else:
             low, high = float((t.low - t.off).min()), float((t.high + t.off).max())
-            if series.below or not series.covers(low, high) or series.scale < SMALL * tiny:
+            if series.fitted or not series.covers(low, high) or series.scale < SMALL * tiny:
                 raise Refused("a series of a group of a softmax is asked for more than it covers")
             errs, granted = series.error + summed * series.magnitude(low, high), room * one.sum_of_sizes(t)
         if not (errs * SPARE <= granted)[some].all():

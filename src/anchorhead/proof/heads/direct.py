@@ -14,10 +14,11 @@ that it does not have. Where no such sum is behind heads, reads are handed on as
 `error` allows for. Groups of a Softmax are heads only where that errs by no more than the sum of all their weights is
 granted, which the weights tell (network.direct.weighed).
 
-Smooth heads have series where their queries are known to stay within an interval (proof.heads.smooth). These follow the
-head to within what it rounds by, and SHARE of its own error. `smoothed` gives layers that say so: shapes on the narrow
-intervals that neurons need, whose rounding is what their series err by, where that is more. A bound that is proven for
-such layers is one for this evaluation.
+Other heads have series where their queries are known to stay within an interval (proof.heads.smooth, pieces). These
+follow the head to within what it rounds by, and SHARE of its own error; where heads turn, they may be further off, if
+the head is closer to its function there than elsewhere by as much (`_turns_within`). `smoothed` gives layers that say
+so: shapes on the narrow intervals that neurons need, whose rounding is what their series err by, where that is more. A
+bound that is proven for such layers is one for this evaluation.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import torch
 
 from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
+from anchorhead.language.targets.scalar import ScalarTarget
 from anchorhead.network import Network
 from anchorhead.network.direct import DirectModule, Refused, Series, TwoKeys, lower, saturated
 from anchorhead.network.direct.heads import SoftmaxHead
@@ -38,11 +40,13 @@ from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.head import prove_exact
 from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.pieces import pieces
 from anchorhead.proof.heads.smooth import magnitude, smooth
 from anchorhead.proof.heads.two_keys import two_keys
 
-SHARE = 0.002
+SHARE = 0.005
 """Of what a head errs by: so much more it may as a series."""
 WIDER = 0.02
 """Of the interval that neurons need: so much more of it series are for."""
@@ -122,14 +126,38 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
         neurons, lows, highs, most = zip(*rows, strict=True)
         known = anchors in sigmoids or saturated(slopes, offsets, values, network.dtype) is not None
         if sum(neurons) >= MANY and len(slopes) <= FEW and not known:
-            series = smooth((slopes, offsets, values), min(lows), max(highs), min(most), network.dtype)
+            asks = (slopes, offsets, values), min(lows), max(highs), min(most), network.dtype
+            series = smooth(*asks) or pieces(*asks)
             found |= {} if series is None else {anchors: series}
+    for layer in narrow:
+        for shape in layer.shapes:
+            names = [_named(_keys(part)) for part in shape.parts]
+            if not _turns_within(shape, [found[name] for name in names if name in found]):
+                found = {name: one for name, one in found.items() if name not in names}
     grow = _grow(network, layers)
     allowing = [
         replace(layer, shapes=tuple(_allowing(shape, found, grow, network.dtype) for shape in layer.shapes))
         for layer in narrow
     ]
     return (allowing, found) if found else None
+
+
+def _turns_within(shape: ActivationHead, series: Sequence[Series]) -> bool:
+    """Whether heads are so close to their function where series turn that these may err by more there."""
+    turns = [turn for one in series for turn in one.turns]
+    most = sum(max([one.error, *(error for _, _, error in one.turns)]) for one in series) * shape.out_scale
+    if not turns:
+        return True
+    if shape.in_scale != 1:
+        return False
+    parts = [Part(part.slopes, part.offsets, part.values * shape.out_scale) for part in shape.parts]
+    for start, end, _ in turns:
+        low, high = max(start + shape.in_shift, shape.low), min(end + shape.in_shift, shape.high)
+        target = ScalarTarget((shape.activation,), low, high)
+        room = shape.exact + shape.rounding - most
+        if room <= 0 or prove_exact(parts, shape.in_shift, np.array([shape.out_shift]), target, room / 2).bound > room:
+            return False
+    return True
 
 
 def _narrowed(layer: Layer, number: int, low: np.ndarray, high: np.ndarray) -> ActivationHead:
@@ -174,7 +202,7 @@ def _named(keys: Sequence[np.ndarray]) -> Anchors:
 
 def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads for rounding."""
-    covered = all(one.below or one.covers(*shape.queries) for one in series)  # quotients are made for these queries
+    covered = all(one.fitted or one.covers(*shape.queries) for one in series)
     return covered and _needed(shape, series, grow, dtype) <= shape.rounding * (1 - 1e-9)
 
 
@@ -185,6 +213,6 @@ def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype:
     most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
     reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
     low, high = shape.queries
-    sizes = [magnitude(one, low, high, dtype) if one.below else one.magnitude(low, high) for one in series]
+    sizes = [magnitude(one, low, high, dtype) if one.fitted else one.magnitude(low, high) for one in series]
     beyond = sum(max(0.0, size - r) for size, r in zip(sizes, reach, strict=True))
     return (sum(one.error for one in series) + grow * beyond) * shape.out_scale

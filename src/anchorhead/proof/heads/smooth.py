@@ -23,8 +23,9 @@ and its bias, that adds 6u of |scale q| + |shift|.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from flint import acb, acb_poly, arb, arb_mat
@@ -57,14 +58,14 @@ def smooth(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> S
     if np.ptp(keys[0]) * (high - low) > STEEP:
         return None
     with precision(BITS):
-        head = _Head(keys)
+        head = Head(keys)
         origin = head.origin(low, high, dtype)
         if origin is None:
             return None
         counts = range(4, min(MAX_COEFFICIENTS, WORTH * len(keys[0])) - 1)
         for count, below in ((count, 2 * (count // 4) - less) for count in counts for less in (0, 2)):
             found = _fitted(head, origin, low, high, count, below) if below else None
-            if found is None or head.furthest(found, low, high, count) > allowed:
+            if found is None or head.furthest(partial(_value, found), low, high, count + 1) > allowed:
                 continue
             error = _error(found, keys, low, high, allowed, dtype)
             if error <= allowed:
@@ -74,19 +75,28 @@ def smooth(keys: Keys, low: float, high: float, allowed: float, dtype: str) -> S
 
 def magnitude(found: Series, low: float, high: float, dtype: str) -> float:
     """A bound on |scale q| + |shift|, as computed for t in [low, high]."""
-    return _rounding(found, low, high, dtype)[1]
+    return rounding(found, low, high, dtype)[1]
 
 
 @dataclass(frozen=True, eq=False)
-class _Head:
+class Head:
     keys: Keys
 
     def __call__(self, t: arb) -> arb:
-        logits = [arb(a) * t + arb(g) for a, g in zip(*(one.tolist() for one in self.keys[:2]), strict=True)]
-        top = max(float(one) for one in logits)
-        weights = [(one - top).exp() for one in logits]
+        weights, _ = self._weights(t)
         read = sum((arb(v) * w for v, w in zip(self.keys[2].tolist(), weights, strict=True)), arb(0))
         return read / sum(weights, arb(0))
+
+    def log_sum(self, t: arb) -> arb:
+        """The logarithm of the sum of all exponentials."""
+        weights, top = self._weights(t)
+        return sum(weights, arb(0)).log() + top
+
+    def _weights(self, t: arb) -> tuple[list[arb], float]:
+        """exp of all logits less a number, and that."""
+        logits = [arb(a) * t + arb(g) for a, g in zip(*(one.tolist() for one in self.keys[:2]), strict=True)]
+        top = max(float(one) for one in logits)
+        return [(one - top).exp() for one in logits], top
 
     def origin(self, low: float, high: float, dtype: str) -> float | None:
         """0, or a number of the dtype in the middle, where the head rises: scales are positive."""
@@ -100,35 +110,44 @@ class _Head:
                     return place
         return None
 
-    def furthest(self, found: Series, low: float, high: float, count: int) -> float:
-        """The largest error between the nodes."""
-        nodes = _nodes(low, high, count + 1)
-        return max(abs(float(_value(found, t) - self(t))) for t in (arb(low), *nodes, arb(high)))
+    def furthest(self, follows: Callable[[arb], arb], low: float, high: float, count: int) -> float:
+        """The largest error at so many nodes and the ends."""
+        places = (arb(low), *nodes(low, high, count), arb(high))
+        return max(abs(float(follows(t) - self(t))) for t in places)
 
 
-def _nodes(low: float, high: float, count: int) -> list[arb]:
+def nodes(low: float, high: float, count: int) -> list[arb]:
     """Chebyshev's; those of one more lie between these."""
     middle, half = (arb(low) + arb(high)) / 2, (arb(high) - arb(low)) / 2
     return [middle + half * ((arb(2 * k + 1) * arb.pi()) / (2 * count)).cos() for k in range(count)]
 
 
-def _fitted(head: _Head, origin: float, low: float, high: float, count: int, below: int) -> Series | None:
-    """With count + 1 numbers, so many of them below; None where there is none, or the denominator is not positive."""
+def fitted(
+    head: Head, origin: float, low: float, high: float, count: int, below: int
+) -> tuple[list[arb], list[arb]] | None:
+    """P and Q with count + 1 numbers, so many of them below, from power 0 on; None where there are none."""
     above = count - below
-    nodes = _nodes(low, high, count + 1)
     rows, right = [], []
-    for t in nodes:
+    for t in nodes(low, high, count + 1):
         value, s = head(t), t - arb(origin)
         powers = [arb(1)]
-        for _ in range(above):
+        for _ in range(max(above, below)):
             powers.append(powers[-1] * s)
-        rows.append([*powers, *(-value * power for power in powers[1 : below + 1])])
+        rows.append([*powers[: above + 1], *(-value * power for power in powers[1 : below + 1])])
         right.append([value])
     try:
         solved = arb_mat(rows).solve(arb_mat(right)).entries()
     except ZeroDivisionError:
         return None
-    p, q = solved[: above + 1], [arb(1), *solved[above + 1 :], *[arb(0)] * (above - below)]
+    return solved[: above + 1], [arb(1), *solved[above + 1 :]]
+
+
+def _fitted(head: Head, origin: float, low: float, high: float, count: int, below: int) -> Series | None:
+    """None where there is none, or the denominator is not positive."""
+    solved = fitted(head, origin, low, high, count, below)
+    if solved is None:
+        return None
+    p, q = solved[0], [*solved[1], *[arb(0)] * (count - 2 * below)]
     shift = p[0].mid()
     n = [one - shift * other for one, other in zip(p, q, strict=True)]
     scale = float(n[1])
@@ -170,9 +189,9 @@ class _OnBalls:
 
 def _error(found: Series, keys: Keys, low: float, high: float, allowed: float, dtype: str) -> float:
     """A bound on |computed - r| for every t between low and high, folding included."""
-    rounded, size = _rounding(found, low, high, dtype)
+    rounded, size = rounding(found, low, high, dtype)
     rounded = (abs(found.scale) * rounded + 6 * arithmetic_of(dtype).unit * size) * UP
-    if rounded > allowed:
+    if not rounded <= allowed:
         return math.inf
     part = Part.of(*keys, "float64")
     pieces = [(arb(low), arb(high), _OnBalls(found))]
@@ -180,10 +199,21 @@ def _error(found: Series, keys: Keys, low: float, high: float, allowed: float, d
     return (proof.bound + rounded) * UP
 
 
-def _rounding(found: Series, low: float, high: float, dtype: str) -> tuple[float, float]:
+def rounding(found: Series, low: float, high: float, dtype: str) -> tuple[float, float]:
     """Bounds on how far q is off as computed, and on |scale q| + |shift|; infinite where a piece may have D = 0."""
-    arithmetic = arithmetic_of(dtype)
-    edges = np.linspace(low, high, PIECES + 1) - found.origin
+    arithmetic, n = arithmetic_of(dtype), len(found.beside)
+    alone = [replace(found, **vars(one) | {"beside": ()}) for one in found.beside]
+    rows = [(1.0, *_quotient(found, low, high, arithmetic))]
+    rows += [(abs(one.scale), *_quotient(one, low, high, arithmetic)) for one in alone]
+    sizes, offs = (sum(factor * one[k] for factor, *one in rows) for k in (0, 1))
+    offs = offs + bool(n) * (float(arithmetic.gamma(n + 2)) * (sizes + offs) + 4 * n * arithmetic.tiny)
+    return offs * UP, (abs(found.scale) * (sizes + offs) + abs(found.shift)) * UP
+
+
+def _quotient(found: Series, low: float, high: float, arithmetic: Arithmetic) -> tuple[float, float]:
+    """Bounds on |N / D|, and on how far it is off."""
+    ends = (min(max(end, found.low), found.high) for end in (low, high))
+    edges = np.linspace(*ends, PIECES + 1) - found.origin
     s, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2 * (1 + 1e-9)
     far = np.abs(s) + half
     (above, n_off, n_wide), (below, d_off, d_wide) = (
@@ -195,7 +225,7 @@ def _rounding(found: Series, low: float, high: float, dtype: str) -> tuple[float
     q = (np.abs(above) + n_wide) / least
     off = (n_off + q * d_off) / least
     off = off + arithmetic.unit * (q + off) + 1e4 * arithmetic.tiny
-    return float(off.max()) * UP, (abs(found.scale) * float((q + off).max()) + abs(found.shift)) * UP
+    return float(q.max()) * UP, float(off.max()) * UP
 
 
 def _polynomial(
@@ -206,6 +236,9 @@ def _polynomial(
     sizes = np.abs(coefficients)[:, None] * far ** np.arange(n)[:, None]
     rounded = (arithmetic.gamma(3 * np.arange(n) + 2)[:, None] * sizes).sum(axis=0)
     lost = 16 * n * arithmetic.tiny * (1 + far) ** n * (1 + np.abs(coefficients).sum())
-    slope = (np.arange(1, n)[:, None] * np.abs(coefficients)[1:, None] * far ** np.arange(n - 1)[:, None]).sum(axis=0)
-    own = 1e-14 * n * sizes.sum(axis=0)
-    return np.polyval(coefficients[::-1], s), rounded + lost, half * slope + own
+    first = [p * c for p, c in enumerate(coefficients)][1:]
+    second = [p * c for p, c in enumerate(first)][1:]
+    own = 1e-14 * n
+    slope = np.abs(np.polyval(first[::-1], s)) + own * np.polyval(np.abs(first)[::-1], far)
+    wide = half * slope + half**2 / 2 * np.polyval(np.abs(second)[::-1], far)
+    return np.polyval(coefficients[::-1], s), rounded + lost, wide + own * sizes.sum(axis=0)

@@ -8,11 +8,15 @@ from typing import cast
 
 import numpy as np
 
-from anchorhead.verify.rounding import OWN_UNIT, SILENT, Arithmetic, dot_error, power_of_two
+from anchorhead.verify.rounding import OWN_UNIT, SILENT, SLACK, Arithmetic, dot_error, power_of_two
 
 _Nd = np.ndarray
 _Arrays = tuple[_Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd]
 """Those of a Part, in its order."""
+
+
+Calm = tuple[float, tuple[tuple[float, float], ...]]
+"""An error, and intervals in which it may be larger."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,7 @@ class Part:
     own                         what keys hold beside their values: key k holds v_k + own_k t, own_k t rounded once
     direct                      how far it is off what it is in exact arithmetic where it is computed otherwise than as
                                 a softmax, and a bound on the sizes of the numbers that take its place in sums
+    calm                        how far it is off then where no t comes into one of some intervals; None: as far
     """
 
     slopes: np.ndarray
@@ -44,6 +49,7 @@ class Part:
     lean: float = 0.0
     direct: tuple[float, float] = (0.0, 0.0)
     own: np.ndarray | None = None
+    calm: Calm | None = None
 
     @property
     def arrays(self) -> _Arrays:
@@ -66,13 +72,27 @@ class Part:
         pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
         wrong, slope, values = (np.maximum(mine, theirs) for mine, theirs in pairs)
         direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
-        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, max(self.lean, other.lean), direct)
+        lean = max(self.lean, other.lean)
+        calm = None
+        if self.calm is not None and other.calm is not None and self.calm[1] == other.calm[1]:
+            calm = max(self.calm[0], other.calm[0]), self.calm[1]
+        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, lean, direct, calm=calm)
 
     def covers(self, other: Part) -> bool:
         """Whether the other is nowhere further off."""
         pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
         wide = self.lean >= other.lean and all(a >= b for a, b in zip(self.direct, other.direct, strict=True))
+        if self.calm is not None:
+            wide = wide and other.calm is not None and self.calm[1] == other.calm[1] and self.calm[0] >= other.calm[0]
         return wide and all((mine >= theirs).all() for mine, theirs in pairs)
+
+    def read_otherwise(self, t: np.ndarray, half: np.ndarray) -> np.ndarray:
+        """How far it is off where it is no softmax, for numbers within half of t, and what they lean by."""
+        if self.calm is None:
+            return np.full(t.shape, self.direct[0])
+        reach = (half + self.lean) * SLACK + 4 * OWN_UNIT * np.abs(t)
+        inside = np.any([(t + reach >= low) & (t - reach <= high) for low, high in self.calm[1]], axis=0)
+        return np.where(inside, self.direct[0], self.calm[0])
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""

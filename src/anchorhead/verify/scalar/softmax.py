@@ -254,7 +254,7 @@ class Softmax:
         if self.part.own is None and near is not None and (on.lam > LARGE).any():
             again = self._one_apart(on, t, half, near)
             error, mass = np.minimum(error, again[0]), np.minimum(mass, again[1])
-        error = np.maximum(error, direct[0]) + slide + self.left_out(on, leak)
+        error = np.maximum(error, self.part.read_otherwise(t, half)) + slide + self.left_out(on, leak)
         return error, np.maximum(on.result + error, direct[1]), np.maximum(mass + error, direct[1])
 
     def _read_error(self, on: Pieces, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
