@@ -123,8 +123,7 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
     heads = _as_heads(context, [(one, values) for one, _, values in groups])
     for (one, claimed, values), head in zip(groups, heads, strict=True):
         if one is None:
-            low, high = np.minimum(values.min(axis=1), 0.0), np.maximum(values.max(axis=1), 0.0)
-            between = context.hull(np.eye(outputs), low[None], high[None], values.shape[1])
+            between = context.anything(np.eye(outputs), Forms.constants(values.T), where)
             reads.append(replace(between, terms=np.full(outputs, float(values.shape[1]))))
             continue
         own = values[:, one.keys]

@@ -128,7 +128,7 @@ WALK = (
              "groups: outputs whose values are not parallel are off by no more", slow=True),
     Mutation("groups.py", "valued", "np.abs(own - take[:, None] * base).max(axis=1)", "0 * take",
              "groups: outputs whose values are not parallel are off by no more", slow=True),
-    Mutation("groups.py", "valued", "np.maximum(values.max(axis=1), 0.0)", "0 * values.max(axis=1)",
+    Mutation("groups.py", "valued", "Forms.constants(values.T)", "Forms.constants(0 * values.T)",
              "groups: groups that nobody explains lie between their values"),
     Mutation("groups.py", "after_groups", "shares(forms)", "forms", "groups: registers become shares"),
     Mutation("walk.py", "walk", "{kind: shares(forms) for", "{kind: forms for",

@@ -45,7 +45,7 @@ class Remembered:
         self.known: dict[tuple, Any] = {}
 
     def __call__(self, parts: Any, claim: Any, intervals: Any, model: Any, limit: float = 0.0) -> Any:
-        arrays = tuple(array.tobytes() for part in parts for array in part.arrays)
+        arrays = tuple(array.tobytes() for part in parts for array in part.arrays.values())
         more = tuple((part.whole, part.lean, len(part.slopes)) for part in parts)
         key = (arrays, more, claim, tuple(intervals), model, limit)
         if key not in self.known:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from anchorhead.verify.rounding import OWN_UNIT, SILENT, SLACK, Arithmetic, dot_error, power_of_two
 
-_Nd = np.ndarray
-_Arrays = tuple[_Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd, _Nd]
-"""Those of a Part, in its order."""
+SAME = "slopes", "offsets", "values", "sizes", "exact_sizes", "terms"
+OFF = "wrong", "wrong_slope", "value_error"
+"""The arrays of a Part: what a softmax is, and how far that may be off."""
 
 
 Calm = tuple[float, tuple[tuple[float, float], ...]]
@@ -52,39 +51,32 @@ class Part:
     calm: Calm | None = None
 
     @property
-    def arrays(self) -> _Arrays:
-        return (
-            self.slopes, self.offsets, self.values, self.sizes, self.exact_sizes, self.terms, self.wrong,
-            self.wrong_slope, self.value_error,
-        )  # fmt: skip
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in (*SAME, *OFF)}
 
     def only(self, keys: np.ndarray) -> Part:
-        arrays = cast("_Arrays", tuple(array[keys] for array in self.arrays))
         own = None if self.own is None else self.own[keys]
-        return Part(*arrays, self.model, self.whole, self.lean, self.direct, own)
+        return replace(self, own=own, calm=None, **{name: array[keys] for name, array in self.arrays.items()})
 
     def key(self) -> tuple:
         """All but how far things may be off."""
-        return (*(array.tobytes() for array in self.arrays[:6]), self.whole)
+        return (*(self.arrays[name].tobytes() for name in SAME), self.whole)
 
     def worse(self, other: Part) -> Part:
         """The same softmax, as far off as this one or the other."""
-        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
-        wrong, slope, values = (np.maximum(mine, theirs) for mine, theirs in pairs)
+        wrong = {name: np.maximum(self.arrays[name], other.arrays[name]) for name in OFF}
         direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
-        lean = max(self.lean, other.lean)
         calm = None
         if self.calm is not None and other.calm is not None and self.calm[1] == other.calm[1]:
             calm = max(self.calm[0], other.calm[0]), self.calm[1]
-        return Part(*self.arrays[:6], wrong, slope, values, self.model, self.whole, lean, direct, calm=calm)
+        return replace(self, lean=max(self.lean, other.lean), direct=direct, calm=calm, **wrong)
 
     def covers(self, other: Part) -> bool:
         """Whether the other is nowhere further off."""
-        pairs = zip(self.arrays[6:], other.arrays[6:], strict=True)
         wide = self.lean >= other.lean and all(a >= b for a, b in zip(self.direct, other.direct, strict=True))
         if self.calm is not None:
             wide = wide and other.calm is not None and self.calm[1] == other.calm[1] and self.calm[0] >= other.calm[0]
-        return wide and all((mine >= theirs).all() for mine, theirs in pairs)
+        return wide and all((self.arrays[name] >= other.arrays[name]).all() for name in OFF)
 
     def read_otherwise(self, t: np.ndarray, half: np.ndarray) -> np.ndarray:
         """How far it is off where it is no softmax, for numbers within half of t, and what they lean by."""
