@@ -263,21 +263,17 @@ def test_the_work_is_limited_and_progress_is_told(proven):
     assert min(left) >= 0
 
 
-def test_the_work_that_is_left_is_counted_from_boxes_and_nodes():
+def test_the_work_that_is_left_is_counted_from_shares():
     """Boxes of equal share and equal cost: after one of four, three times its work is left."""
     told = []
     work = Work(Effort(1000.0), lambda share, done, left: told.append((share, left)))
     for _ in range(4):
-        work.begin(0.25)
         work.spend(2.0)
-        work.nodes(100)
         for _ in range(4):
-            work.done(25, 2.0)
-        work.end()
-    assert told[0] == pytest.approx((0.25 * 4 / 10, 36.0))
-    assert told[4] == pytest.approx((0.25, 30.0))
+            work.done(0.25 / 4, 2.0)
+    assert told[3] == pytest.approx((0.25, 30.0))
+    assert told[7] == pytest.approx((0.5, 20.0))
     assert told[-1] == (1.0, 0.0)
-    assert all(share * 40 + left == pytest.approx(40) for share, left in told)
 
 
 def test_what_does_not_fit_together_is_refused(proven):

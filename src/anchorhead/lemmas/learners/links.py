@@ -89,12 +89,6 @@ class HeadLink:
         """Bounds on phi' on cells of the range."""
         return slopes_of(self.phi, self.facts)
 
-    @remembered(256)
-    def slopes_on(self, low: float, high: float) -> tuple[float, float]:
-        """Between what phi' lies on [low, high], a part of the range, wherever phi has a slope."""
-        least, most = range_on_box(self.phi.derivative("x"), {"x": (low, high)})
-        return max(least, self.facts.least), min(most, self.facts.slope)
-
     @cached_property
     def straight(self) -> bool:
         """Whether phi is a line that does not fall: the second derivative is then the same along the path, and not
@@ -190,10 +184,6 @@ class GridLink:
         with precision(PRECISION):
             strip = [arb(a).union(arb(b)) for a, b in pairwise(sides.tolist())]
             return CellRanges.of(self.phi.derivative("s"), "s", edges, (facts.least, facts.slope), {"y": strip})
-
-    def slopes_on(self, low: float, high: float) -> tuple[float, float]:
-        least, most = self.cells.between(np.array([low]), np.array([high]))
-        return float(least[0]), float(most[0])
 
     @property
     def largest(self) -> float:

@@ -200,7 +200,7 @@ class SequenceLinks(Step):
         count = len(step.pieces)
         reads = size + exact + rounding if count - len(self.labels) == 1 else 1.01 * step.largest
         rounding = (rounding + 1.01 * model.unit * step.largest + float(model.gamma(count - 1)) * reads) * UP
-        least, slope = link.slopes_on(low, high)
+        least, slope = (float(end[0]) for end in link.cells.between(np.array([low]), np.array([high])))
         return HeadAt(LinkFacts(exact * UP, least, slope, facts.size, low, high), rounding)
 
 

@@ -141,13 +141,12 @@ class _Exact:
         stack = [(low, high, 1.0)]
         while stack:
             low, high, share = stack.pop()
-            self.work.begin(share)
-            if self._box(low, high):
-                self.work.end()
+            if self._box(low, high, share):
                 continue
             if share < 0.5**_HALVINGS:
                 raise self._not_analytic(low, high)
             stack += self._halves(low, high, share)
+        self.work.done(1.0, 0.0)
 
     def _halves(self, low: np.ndarray, high: np.ndarray, share: float) -> list[tuple[np.ndarray, np.ndarray, float]]:
         longest = int(self._tail_lengths(low, high).argmax())
@@ -171,8 +170,8 @@ class _Exact:
             "the proof out, prove=False"
         )
 
-    def _box(self, low: np.ndarray, high: np.ndarray) -> bool:
-        """Bounds |g| on one box; False if it should be halved."""
+    def _box(self, low: np.ndarray, high: np.ndarray, share: float) -> bool:
+        """Bounds |g| on one box, such a share of the whole; False if it should be halved."""
         scale, seen = self._sampled(low, high)
         d, goal = len(low), TIGHT * max(seen, self.found, self.floor, 1e-14 * scale, 1e-290)
         # wide enough that the ellipses of the rounded box contain those of the box
@@ -195,7 +194,7 @@ class _Exact:
                 return False
             remainder = remainder + (head[n] + target[n]) * lebesgue * UP
             lebesgue *= (1 + 2 / math.pi * math.log(n + 1)) * UP
-        self._bound_box(low, high, tuple(degrees), lebesgue, remainder * UP)
+        self._bound_box(low, high, share, tuple(degrees), lebesgue, remainder * UP)
         return True
 
     def _tail_operations(self, axis: int, coefficients: int) -> float:
@@ -215,7 +214,13 @@ class _Exact:
         return float(np.abs(finite).max(initial=1e-300)), float(gap.max(initial=0.0))
 
     def _bound_box(
-        self, low: np.ndarray, high: np.ndarray, degrees: tuple[int, ...], lebesgue: float, remainder: np.ndarray
+        self,
+        low: np.ndarray,
+        high: np.ndarray,
+        share: float,
+        degrees: tuple[int, ...],
+        lebesgue: float,
+        remainder: np.ndarray,
     ) -> None:
         """Steps 2 and 3, from values at the nodes."""
         with precision(PRECISION):
@@ -226,14 +231,14 @@ class _Exact:
             ]
         head, head_error = head_on_grid(self.atom, matrices)
         gaps, target_error = np.empty(head.shape), np.zeros(len(head))
-        self.work.nodes(math.prod(n + 1 for n in degrees))
 
         def subtract(balls: np.ndarray, part: slice) -> None:
             f, radius = (np.asarray(array, np.float64) for array in (_FLOATS(balls), _RADII(balls)))
             gaps[:, part] = (f - head[:, part]).astype(np.float64)
             off = radius + 2.0**-52 * np.abs(f) + 2.0**-51 * np.abs(gaps[:, part])
             np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * UP + 1e-300, out=target_error)
-            self.work.done(f[0].size, f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations)
+            operations = f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations
+            self.work.done(share * f[0].size / head[0].size, operations)
 
         with precision(72):
             self.target.on_grid(nodes, subtract)
