@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from anchorhead.constructions.passes.budget import FINER, Budget, after_proof, felt_by_outputs
+from anchorhead.constructions.passes.budget import FAR_FINER, FINER, Budget, after_proof, felt_by_outputs
 from anchorhead.constructions.passes.estimate import anchors_for, anchors_for_a_digit
 from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
+from anchorhead.errors import NotDefined
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.lemmas.output import OutputBound
@@ -90,16 +91,25 @@ def test_outputs_that_feel_different_heads_do_not_share_and_have_errors_of_their
 
 
 def test_what_a_proof_leaves_is_what_heads_may_err_by_next():
-    left = after_proof(np.array([0.3, 0.9, 2.0]), np.array([0.8, 0.8, 0.8]), 1.0)
-    assert np.allclose(left, [0.7, FINER * 0.8, FINER * 0.8])
+    left = after_proof(np.array([1.1, 1.7, 2.8, np.inf]), np.full(4, 0.8), 1.0)
+    assert np.allclose(left, [0.7, FINER * 0.8, FINER * 0.8, FAR_FINER * 0.8])
 
 
-def proven_with(rest, within=1e-3):
-    """Tries of a network of two layers, where a proof finds this rest beside the heads' errors, and all tries."""
+class Narrow(ActivationHeads):
+    """Heads whose larger errors would carry neurons to where they are not defined."""
+
+    def choose(self, activation, low, high, error):
+        if error > 1e-5:
+            raise NotDefined("not there")
+        return super().choose(activation, low, high, error)
+
+
+def proven_with(rest, within=1e-3, heads=ActivationHeads):
+    """The best try of a network of two layers whose proof finds this rest beside heads' errors; what all spent."""
     rng = np.random.default_rng(1)
     maps = [Affine(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in ((3, 4), (4, 4), (4, 2))]
     hidden = tuple(Hidden(one, (parse("gelu(x)"), parse("silu(x)")), np.arange(4) % 2) for one in maps[:-1])
-    tries = Tries(Mlp(hidden, maps[-1]), Box.of((-1, 1)), within, ActivationHeads("float64"))
+    tries = Tries(Mlp(hidden, maps[-1]), Box.of((-1, 1)), within, heads("float64"))
     spent = []
 
     def prove(laid):
@@ -120,6 +130,12 @@ def test_tries_end_at_the_first_that_is_within_the_error():
     assert best.bound.total <= 1e-3
     assert spent[-1] <= 0.1
     assert all(two < one for one, two in pairwise(spent))
+
+
+def test_finer_heads_are_tried_where_coarser_ones_are_not_defined():
+    best, spent = proven_with(lambda number: 0.0, heads=Narrow)
+    assert len(spent) == 1
+    assert 0 < best.bound.total < 1e-4
 
 
 def test_tries_end_where_what_heads_cannot_help_stays():

@@ -33,7 +33,7 @@ from anchorhead.proof.heads.neurons import Layer
 FIRST = 0.98
 """Of the error asked for, what heads may take before anything is proven."""
 FINER, FAR_FINER = 0.7, 0.3
-"""Of what heads erred by, the least that they may in the next try; of what they might, where nothing was proven."""
+"""Of what heads erred by, the least that they may in the next try; and where nothing was proven of them."""
 STAYS = 0.95
 """Where more than this is left of a rest in the next try, it does not shrink with the heads' errors."""
 SHARES = (0.9, 0.5, 0.1)
@@ -118,10 +118,11 @@ def budget_of(
 
 
 def after_proof(
-    rest: Float[np.ndarray, " outputs"], spent: Float[np.ndarray, " outputs"], within: float
+    found: Float[np.ndarray, " outputs"], spent: Float[np.ndarray, " outputs"], within: float
 ) -> Float[np.ndarray, " outputs"]:
-    """What heads may make each output err by in the next try, where a proof found a rest beside what they spent."""
-    return np.maximum(within - rest, FINER * spent)
+    """What heads may make each output err by in the next try, where a proof found so much of heads that spent this."""
+    finer = np.where(np.isfinite(found), FINER, FAR_FINER)
+    return np.maximum(within - (found - spent), finer * spent)
 
 
 def felt_by_outputs(

@@ -113,7 +113,7 @@ class Tries:
         middle = self.sources.middle.astype(self.heads.dtype).astype(np.float64)
         return laid_out(layers, self._simple.readout, self.sources, middle)
 
-    def _spent(self, laid: Laid) -> Float[np.ndarray, " outputs"]:
+    def spent(self, laid: Laid) -> Float[np.ndarray, " outputs"]:
         """What the heads' own errors make each output err by, at most."""
         errors = (np.array([shape.error for shape in layer.shapes]) for layer in laid.layers)
         each = (felt @ own for felt, own in zip(self._felt, errors, strict=True))
@@ -122,9 +122,9 @@ class Tries:
     def each(self, prove: Callable[[Laid], tuple[Made, OutputBound]]) -> Iterator[Try[Made]]:
         """Tries, up to the first that is within the error; raises what stood against the first where there is none."""
         left, last, ended, rest = self._nearly_all, None, None, np.inf
-        for _ in range(TRIES):
+        for number in range(TRIES):
             try:
-                laid = self.first if last is None else self.laid(left)
+                laid = self.laid(left) if number else self.first
             except NotDefined as error:  # smaller errors move the next layer's arguments less
                 ended, left = error, FAR_FINER * left
                 continue
@@ -136,12 +136,12 @@ class Tries:
                 continue
             made, bound = prove(laid)
             yield Try(laid, made, bound)
-            spent, before = self._spent(laid), rest
-            beside = bound.approximation + bound.rounding - spent
-            last, rest = laid, beside.max()
+            spent, before = self.spent(laid), rest
+            found = bound.approximation + bound.rounding
+            last, rest = laid, float((found - spent).max())
             if bound.total <= self.within or rest > max(self.within, STAYS * before):
                 break
-            left = np.minimum(left, after_proof(beside, spent, self.within))
+            left = np.minimum(left, after_proof(found, spent, self.within))
         if last is None and ended is not None:
             raise ended
 
@@ -175,6 +175,9 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
         )
     network = certified(network, target, on, laid, bound, replace(request, within=None))
     terms = ", ".join(f"{term.amount:.3g} by {term}" for term in bound.terms("activations"))
+    rest = float((bound.approximation + bound.rounding - tries.spent(laid)).max())
+    if rest > within:
+        terms = f"{terms}; {rest:.3g} is no error that these heads have by themselves"
     raise NotReached(
         f"{_refusal(request)}: the best bound found is {bound.total:.3g} ({terms}). {_helps(request)}",
         network,

@@ -62,11 +62,8 @@ class UniformEstimates(ActivationHeads):
     def __init__(self, dtype: Dtype) -> None:
         super().__init__(dtype, "uniform")
 
-    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
-        key = (activation, low, high, error)
-        if key not in self._known:
-            self._known[key] = uniform_estimate(*key, self.dtype)
-        return self._known[key]
+    def _even(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
+        return uniform_estimate(activation, low, high, error, self.dtype)
 
 
 def uniform_estimate(activation: Expression, low: float, high: float, error: float, dtype: Dtype) -> UniformEstimate:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil, floor, log10
 
 import numpy as np
@@ -14,7 +15,7 @@ from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Atom, Dtype, Part
 from anchorhead.heads.solver.straight import best_straight
-from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, lookup
+from anchorhead.heads.tables.table import STANDARD, Frontier, lookup
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.named import call
 from anchorhead.language.targets import ScalarTarget
@@ -46,14 +47,15 @@ class ActivationHeads:
         Where the table holds none so good, its best.
         """
         if self.placement == "uniform":
-            return self._uniform(activation, low, high, error)
-        degree = degree_of(activation)
-        interval = UNIT if degree is not None else enclosing(activation, low, high)
+            key = (activation, low, high, error)
+            return self._kept(key, lambda: self._even(*key))
+        interval, degree = _interval(activation, low, high)
         frontier = self._frontier(activation, interval)
-        if frontier is not None:
-            entry = frontier.within(error) or frontier.heads[-1]
-            return self._kept((activation, interval, entry.atom.anchors), entry, activation, interval, degree)
-        return self._solved(activation, interval, error, degree)
+        if frontier is None:
+            return self._solved(activation, interval, error, degree)
+        entry = frontier.within(error) or frontier.heads[-1]
+        key = (activation, interval, entry.atom.anchors)
+        return self._kept(key, lambda: shape_of(entry.atom, entry.exact, entry.rounding, activation, interval, degree))
 
     def at_hand(self, outline: ActivationHead, error: float) -> float | None:
         """What the head errs by that `choose` would choose within an error, if it need not be solved for: from a table,
@@ -69,19 +71,16 @@ class ActivationHeads:
         """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
         if self.placement == "uniform":
             return outlined(activation, (low, high), error)
-        degree = degree_of(activation)
-        interval = UNIT if degree is not None else enclosing(activation, low, high)
+        interval, degree = _interval(activation, low, high)
         return outlined(activation, interval, error, degree)
 
     def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
         name = table_name(activation)
         return lookup(name, *interval, self.dtype, str(require_model(self.dtype))) if name else None
 
-    def _kept(
-        self, key: tuple, entry: Entry, activation: Expression, interval: tuple[float, float], degree: float | None
-    ) -> ActivationHead:
+    def _kept(self, key: tuple, make: Callable[[], ActivationHead]) -> ActivationHead:
         if key not in self._known:
-            self._known[key] = shape_of(entry.atom, entry.exact, entry.rounding, activation, interval, degree)
+            self._known[key] = make()
         return self._known[key]
 
     def _solved(
@@ -108,30 +107,33 @@ class ActivationHeads:
         """x on [-1, 1]: the fewest anchors within the error, or the best there is."""
         best: ActivationHead | None = None
         for anchors in range(2, MAX_STRAIGHT + 1):
-            key = (IDENTITY, UNIT, anchors)
-            if key not in self._known:
-                (slopes, offsets, values), _ = best_straight(anchors, self.dtype, 0)
-                part, bias = Part.of(slopes, offsets, values, self.dtype), np.zeros(1)
-                target = ScalarTarget((IDENTITY,), *UNIT)
-                bound = prove_head([part], 0.0, bias, target, require_model(self.dtype))
-                self._known[key] = ActivationHead(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
-            found = self._known[key]
+            found = self._kept((IDENTITY, UNIT, anchors), partial(_straight, anchors, self.dtype))
             best = found if best is None or found.error < best.error else best
             if best.error <= error:
                 break
         return best  # type: ignore[return-value]
 
-    def _uniform(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
-        key = (activation, low, high, error)
-        if key not in self._known:
-            ramp = ramp_of(activation, low, high)
-            if ramp is None:
-                request = BuildRequest(error, self.dtype, placement="uniform")
-                found = best_head(ScalarTarget((activation,), low, high), request)
-                self._known[key] = shape_of_head(found, activation, (low, high), None)
-            else:
-                self._known[key] = uniform_ramp(activation, (low, high), ramp, error, self.dtype)
-        return self._known[key]
+    def _even(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
+        ramp = ramp_of(activation, low, high)
+        if ramp is not None:
+            return uniform_ramp(activation, (low, high), ramp, error, self.dtype)
+        request = BuildRequest(error, self.dtype, placement="uniform")
+        found = best_head(ScalarTarget((activation,), low, high), request)
+        return shape_of_head(found, activation, (low, high), None)
+
+
+def _interval(activation: Expression, low: float, high: float) -> tuple[tuple[float, float], float | None]:
+    """Where a head is to be proven that is needed on [low, high], and the degree of an activation that scales."""
+    degree = degree_of(activation)
+    return (UNIT if degree is not None else enclosing(activation, low, high)), degree
+
+
+def _straight(anchors: int, dtype: Dtype) -> ActivationHead:
+    """x on [-1, 1]."""
+    (slopes, offsets, values), _ = best_straight(anchors, dtype, 0)
+    part = Part.of(slopes, offsets, values, dtype)
+    bound = prove_head([part], 0.0, np.zeros(1), ScalarTarget((IDENTITY,), *UNIT), require_model(dtype))
+    return ActivationHead(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
 
 
 def outlined(
