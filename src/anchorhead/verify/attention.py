@@ -146,8 +146,8 @@ def _reads(
                 *direct, calm = _directly(context, one, shown)
                 if column.zero.all() and direct == [0.0, 0.0]:
                     continue
-                values, wrong = column.constant[:, 0], column.error[:, 0]
-                part = replace(one.logits, values=values, value_error=wrong, direct=tuple(direct), calm=calm)
+                read_of, wrong = column.constant[:, 0], column.error[:, 0]
+                part = replace(one.logits, values=read_of, value_error=wrong, direct=tuple(direct), calm=calm)
                 unit = Unit(one, (part,), claimed[c])
                 taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
