@@ -18,6 +18,12 @@ def require(holds: bool | np.bool_, why: str) -> None:
         raise NotVerified(why)
 
 
+def several(value: Any, what: str) -> list[Any]:
+    """What JSON holds where a list belongs, of one thing at least."""
+    require(isinstance(value, list) and bool(value), f"{what}: no list, or nothing in it")
+    return value
+
+
 def whole(value: Any, least: int, below: int, what: str) -> int:
     """What JSON holds where a whole number belongs, of such a size."""
     require(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import NotVerified, require, whole
+from anchorhead.verify.errors import NotVerified, require, several, whole
 from anchorhead.verify.files import Stored
 
 KINDS = ("input", "register", "state")
@@ -141,15 +141,13 @@ class Network:
 def read_network(stored: Stored) -> Network:
     """The network of a file."""
     reader = _Reader(stored)
-    rows = stored.network.get("layers")
-    require(isinstance(rows, list) and bool(rows), "a network is a list of layers")
-    first, *rest = (reader.layer(row, 0) for row in rows)
+    first, *rest = (reader.layer(row, 0) for row in several(stored.network.get("layers"), "the layers of a network"))
     embeds = [isinstance(layer, Embed) for layer in (first, *rest)]
     require(embeds[0] and not any(embeds[1:]), "a network begins with an Embed, and has no other")
     stream = Stream(first.positions, len(first.registers), len(first.states), first.weight.shape[1])
     for number, layer in enumerate(rest, start=1):
         stream = _follow(layer, stream, f"layer {number}")
-    output, axis = stored.network.get("output"), stored.network.get("token_axis", True)
+    output, axis = str(stored.network.get("output")), stored.network.get("token_axis", True)
     counts = {"input": stream.inputs, "register": stream.registers, "state": stream.states}
     good = output in KINDS and counts[output] != 0 and isinstance(axis, bool)
     require(good, f"output={output!r} and token_axis={axis!r} of a network whose last tokens are {stream}")
@@ -172,19 +170,19 @@ class _Reader:
             "Softmax": self._softmax,
             "Repeat": self._repeat,
         }
-        kind = row.get("layer") if isinstance(row, dict) else None
+        kind: Any = row.get("layer") if isinstance(row, dict) else None
         require(kind in readers and depth <= MAX_DEPTH, f"a layer of the kind {str(kind)[:40]!r}, {depth} deep")
         beyond = set(row) - {"layer", *_FIELDS[kind]}
         require(not beyond, f"a {kind} with {min(beyond, default='')[:40]!r}, which is not modelled")
         return self._repeat(row, depth) if kind == "Repeat" else readers[kind](row)
 
     def weight(self, row: Mapping[str, Any], name: str, dims: tuple[int, ...], needed: bool = True) -> Any:
-        given = row.get(name)
+        given: Any = row.get(name)
         if given is None and not needed:
             return None
         it = f"the {name} of a {row['layer']}"
         require(isinstance(given, dict) and set(given) == {"tensor"}, f"{it} is no array")
-        array = self.stored.array(given["tensor"])
+        array = self.stored.array(given["tensor"])  # type: ignore[index]
         good = array.dtype.name in ("float32", "float64") and array.ndim in dims and array.size > 0
         require(good, f"{it} has shape {array.shape} and type {array.dtype}")
         require(np.isfinite(array).all(), f"{it} is not finite")
@@ -201,7 +199,9 @@ class _Reader:
         if row.get("source") is not None:
             source = self.stored.array((row["source"] or {}).get("tensor"))
             good = source.dtype.kind == "i" and source.ndim == 1 and source.size and tokens is not None
-            require(good and source.min() >= 0 and source.max() < tokens, "the source of an Embed names no tokens")
+            require(
+                bool(good) and source.min() >= 0 and source.max() < tokens, "the source of an Embed names no tokens"
+            )
         positions = tokens if source is None else len(source)
         for array, dims, name in ((weight, 3, "weight"), (bias, 2, "bias")):
             fits = array.ndim != dims or len(array) == positions
@@ -249,13 +249,11 @@ class _Reader:
         return Attention(query, key, value, output, bias, mask, skip, grid)
 
     def _softmax(self, row: Mapping[str, Any]) -> Softmax:
-        groups = row.get("groups")
-        require(isinstance(groups, list) and bool(groups), "the groups of a Softmax are no list")
+        groups = several(row.get("groups"), "the groups of a Softmax")
         return Softmax(tuple(whole(one, 1, MOST, "groups") for one in groups))
 
     def _repeat(self, row: Mapping[str, Any], depth: int) -> Repeat:
-        layers, times = row.get("layers"), whole(row.get("times"), 1, MOST, "times")
-        require(isinstance(layers, list) and bool(layers), "a Repeat without layers")
+        layers, times = several(row.get("layers"), "the layers of a Repeat"), whole(row.get("times"), 1, MOST, "times")
         found = Repeat(tuple(self.layer(one, depth + 1) for one in layers), times)
         fits = not any(isinstance(layer, Embed) for layer in found.layers) and _steps(found) <= MAX_STEPS
         require(fits, "a Repeat of an Embed, or of too many layers")

@@ -70,11 +70,11 @@ def kernel_bound(network: Network, program: Program, known: Exact, certificate: 
     same = same and np.array_equal(queries.coefficients[0], wanted) and (queries.ids == known.inputs).all()
     require(bool(same and np.array_equal(queries.constant[0], np.eye(d + 1)[d])), REFUSED)
     require(not len(values.ids) and not values.error.any(), REFUSED)
-    ends = certificate.low, certificate.high
+    low, high = certificate.low, certificate.high
     with precision():
-        box = [[hull(*both) for both in row] for row in np.stack(ends, axis=2).tolist()]
+        box = [[hull(*both) for both in row] for row in np.stack([low, high], axis=2).tolist()]
         keys = entries(program, box, {**POINTS, "number": arb}, step.keys)
-    return rounding_error(_stored(network, d), keys, values.constant, *(end[0] for end in ends), network.dtype)
+    return rounding_error(_stored(network, d), keys, values.constant, low[0], high[0], network.dtype)
 
 
 def rounding_error(

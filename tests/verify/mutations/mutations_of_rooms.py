@@ -104,6 +104,8 @@ ROOMS = (
              "refused: a grid's argument in the program"),
     Mutation("programs/exact.py", "is_plain_quantity", "z.constant[0, 0] == 0", "True",
              "refused: a grid's argument in the program"),
+    Mutation("programs/exact.py", "_term", "require(fits,", "require(True,",
+             "forged_conditions: weights of as many entries that do not fit are refused ((2, 1, 3))"),
     Mutation("programs/exact.py", "Exact._apply", "and self.program.outputs == (place,)", "",
              "forged_conditions: conditions on something else are refused (of_a_function_that_is_not_put_out)"),
     Mutation("programs/exact.py", "Exact._apply", "self.excluded and not alone", "False",

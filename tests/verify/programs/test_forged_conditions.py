@@ -20,6 +20,9 @@ from anchorhead.network.claim_table import ClaimTable
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.statement import Statement
 from anchorhead.verify import Report, verify
+from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.forms import Forms, Quantities
+from anchorhead.verify.programs.exact import _term
 
 BOX = Box.of((-1, 1)).broadcast_to((1, 2))
 
@@ -104,3 +107,10 @@ def test_a_condition_is_said_where_it_is_granted() -> None:
     found = report(of_what_is_put_out)
     assert found.verified
     assert "no argument between -0.5 and 0.5" in found.line
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 3), (1, 1, 2, 3)])
+def test_weights_of_as_many_entries_that_do_not_fit_are_refused(shape: tuple[int, ...]) -> None:
+    """Of three tokens of two features, not of two of three."""
+    with pytest.raises(NotVerified, match="weights"):
+        _term(np.ones(shape), None, Forms.constants(np.ones((3, 2))), Quantities())

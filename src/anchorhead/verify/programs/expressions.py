@@ -21,7 +21,7 @@ from typing import Any
 
 from flint import arb, arb_series
 
-from anchorhead.verify.errors import NotVerified, number, require, whole
+from anchorhead.verify.errors import NotVerified, number, require, several, whole
 from anchorhead.verify.programs.numbers import BALLS, POINTS, RANGES, Range, decided
 
 MAX_NODES = 2_000
@@ -106,9 +106,8 @@ def is_plain(name: str) -> bool:
 
 def read_expression(data: Any) -> Expression:
     """The expression that was saved."""
-    rows = data.get("nodes") if isinstance(data, dict) else None
-    good = isinstance(rows, list) and 0 < len(rows) <= MAX_NODES
-    require(good, f"an expression is a list of 1 to {MAX_NODES} nodes")
+    rows = several(data.get("nodes") if isinstance(data, dict) else None, "the nodes of an expression")
+    require(len(rows) <= MAX_NODES, f"an expression of more than {MAX_NODES} nodes")
     nodes = tuple(_node(row, place) for place, row in enumerate(rows))
     varies: list[bool] = []
     for op, _, places in nodes:

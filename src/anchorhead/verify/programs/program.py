@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anchorhead.verify.errors import NotVerified, require, whole
+from anchorhead.verify.errors import NotVerified, require, several, whole
 from anchorhead.verify.files import Stored
 from anchorhead.verify.programs.expressions import Expression, is_plain, read_expression
 
@@ -141,14 +141,13 @@ class _Reader:
         self.stored, self.count = stored, 0
 
     def program(self, data: Mapping[str, Any], prefix: str, depth: int) -> Program:
-        rows = data.get("steps") if isinstance(data, dict) else None
-        good = isinstance(rows, list) and bool(rows) and depth <= MAX_DEPTH
-        require(good, "a program is a list of steps, and no Repeat in too many others")
+        rows = several(data.get("steps") if isinstance(data, dict) else None, "the steps of a program")
+        require(depth <= MAX_DEPTH, "a Repeat in too many others")
         self.count += len(rows)
         require(self.count <= MAX_STEPS, f"a program of more than {MAX_STEPS:,} steps")
         steps = tuple(self._step(row, place, prefix, depth) for place, row in enumerate(rows))
-        names, outputs = data.get("names"), data.get("outputs")
-        conditions, axis = data.get("conditions"), data.get("token_axis")
+        found: list[Any] = [data.get(name) for name in ("names", "outputs", "conditions", "token_axis")]
+        names, outputs, conditions, axis = found
         good = all(isinstance(one, list) for one in (names, outputs, conditions)) and isinstance(axis, bool)
         good = good and len(names) == len(rows) and all(isinstance(name, str) for name in names) and bool(outputs)
         good = good and all(isinstance(one, dict) for one in conditions)
