@@ -104,14 +104,14 @@ def softmax_on_cells(
     off = off + (weights * (noise * off + 1e-14 * np.abs(values))).sum(axis=1, keepdims=True)
     upper = np.exp(np.minimum(log_weights + tilt * half, 0.0)) * (1 + noise)
     leaning = tilt + half * (upper * tilt**2).sum(axis=1, keepdims=True)
-    speed = (upper * off * leaning).sum(axis=1, keepdims=True) if speed is None else speed
+    fastest = (upper * off * leaning).sum(axis=1, keepdims=True) if speed is None else speed
 
     # a query that strays moves R by at most stray times the range of slopes and of values
     spread = np.ptp(slopes, axis=-1, keepdims=True) * 2 * (np.abs(values) + np.abs(own) * step).max(1, keepdims=True)
     drift = np.reshape(stray, (-1, 1)) * spread
-    deviation = off + step * (speed + np.abs(own)) + drift
+    deviation = off + step * (fastest + np.abs(own)) + drift
     lost = (weights * noise * off).sum(axis=1)
-    result = np.abs(mean) + (step * speed + drift)[:, 0] + lost
+    result = np.abs(mean) + (step * fastest + drift)[:, 0] + lost
     slope = (weights * (slopes - mean_slope[:, None]) * (values - mean[:, None])).sum(axis=1)
     slope_lost = 3 * (weights * (noise + 1e-13) * tilt * off).sum(axis=1)
     turn = np.abs(slope) + slope_lost

@@ -60,9 +60,9 @@ def worst_error(network: Network, target: Mlp, on: Box, seed: int = 0, evaluatio
         return np.abs(computed(x) - target.values(x.reshape(-1, *shape)).reshape(len(x), -1))
 
     allowed = max(64, min(int(evaluations), int(MAX_PRODUCTS / max(network.parameters, 10 * weights))))
-    ends = (end.reshape(-1).astype(np.float64) for end in (box.low, box.high))
+    low, high = (end.reshape(-1).astype(np.float64) for end in (box.low, box.high))
     rows = max(1, MAX_NUMBERS // max(one.outputs for one in maps))
-    search = Search.of(lambda x: errors(x).max(axis=1), *ends, seed, rows)
+    search = Search.of(lambda x: errors(x).max(axis=1), low, high, seed, rows)
     anywhere = search.anywhere()
     some = search.rng.choice(len(anywhere), min(len(anywhere), allowed // 2), replace=False)
     starts = np.concatenate([_corners(search, [one.weight for one in maps], allowed // 10), anywhere[some]])
