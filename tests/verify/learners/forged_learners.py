@@ -237,6 +237,39 @@ def steep_anchors_of_others(file: Stored) -> Stored:
     return put(file, "layers.0.registers", (slice(None), gates), -1000.0 * lowered)
 
 
+def a_link_twice(file: Stored) -> Stored:
+    """The heads that read the link are there twice, so that it is twice what it was."""
+    where = "layers.1.0" if file.network["output"] == "register" else "layers.1.1"
+    for name in ("query", "output"):
+        file = changed(file, f"{where}.{name}", lambda array: np.concatenate([array, array]))
+    for name in ("key", "value"):
+        if len(file.tensors[f"{where}.{name}"]) > 1:
+            file = changed(file, f"{where}.{name}", lambda array: np.concatenate([array, array]))
+    return structure(file, lambda layers: None)
+
+
+def half_of_what_is_taken_off(file: Stored) -> Stored:
+    """Of many learners: what is taken off arguments is asked for in the logits of one of the two tokens of w, and not
+    taken off the score: that takes off half of it."""
+    names = list(file.network["layers"][0]["features"])
+    a, eye = names.index("off the score"), np.eye(len(names))
+    file = put(file, "layers.2.0.skip.weight", (names.index("score"), a), 0.0)
+    marked, width = widened(file), len(names) + 1
+    marked = put(marked, "layers.0.registers", (0, width - 1), 1.0)
+    for layer in ("layers.1", "layers.2.0", "layers.2.1", "layers.2.2"):
+        marked = put(marked, f"{layer}.skip.weight", (width - 1, width - 1), 1.0)
+    sharpness = np.abs(file.tensors["layers.2.0.query"][:, 0]).max(axis=-1)
+
+    def more(added: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda array: np.concatenate([array, added.astype(array.dtype)], axis=1)
+
+    rows = np.stack([-h * np.append(eye[a], 0.0) for h in sharpness])[:, None]
+    marked = changed(marked, "layers.2.0.query", more(rows))
+    key = np.zeros((len(marked.tensors["layers.2.0.key"]), 1, width))
+    key[:, 0, -1] = 1.0
+    return changed(marked, "layers.2.0.key", more(key))
+
+
 def a_head_without_anchors(file: Stored) -> Stored:
     """One head more for the hinge in a sequence, to which no anchor belongs: it reads those of the other head."""
     given = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3, "intercept": True}

@@ -42,6 +42,8 @@ FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.reference_that_moves, "logistic lasso"),
     (forged.something_that_is_off, "two variables"),
     (forged.a_head_without_anchors, "hinge, sequence"),
+    (forged.a_link_twice, "two variables"),
+    (forged.a_link_twice, "two variables, sequence"),
 ]
 
 
@@ -54,7 +56,13 @@ def test_forged_files_are_refused(change: Callable[[Stored], Stored], name: str)
 
 
 @pytest.mark.parametrize(
-    "change", [forged.values_of_the_start, forged.links_of_registers, forged.steep_anchors_of_others]
+    "change",
+    [
+        forged.values_of_the_start,
+        forged.links_of_registers,
+        forged.steep_anchors_of_others,
+        forged.half_of_what_is_taken_off,
+    ],
 )
 def test_forged_files_of_many_learners_are_refused(change: Callable[[Stored], Stored]) -> None:
     """On a prompt whose residuals are large."""

@@ -97,6 +97,12 @@ def _of_result(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda f: lambda *args, **named: change(f(*args, **named))
 
 
+def _uneven(file: Stored) -> Stored:
+    """A point of a grid with another value."""
+    value = list(file.network["layers"][0]["features"]).index("value of the grid")
+    return weights("registers", lambda array: more(array, (7, value), 0.5))(file)
+
+
 MIRROR, SLOW = (fails(paths.test_exact_paths_keep_to_their_invariants, name) for name in ("a mirror", "slow"))
 LOGISTIC = "logistic, sequence, float32"
 COMPARED = (
@@ -173,6 +179,9 @@ MUTATIONS = {
     "heads: the grid's logits round like inputs": Mutation(
         grid_rounding, "axis_errors", lambda f: lambda grid, *more: f(replace(grid, wrong=()), *more),
         fails(paths.test_logits_that_are_sums_over_w_may_be_off_by_what_is_said, "a grid"),
+    ),
+    "link error: a grid is as good as it is allowed to be": Mutation(
+        link_error.LinkError, "prove_grid", lambda f: lambda self: None, accepts("two variables", _uneven),
     ),
     "link: slopes are those of the middle": Mutation(
         link, "quotients", lambda f: lambda phi, name, a, b, others: f(
