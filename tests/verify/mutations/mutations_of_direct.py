@@ -40,10 +40,21 @@ _RATE, _LEAD, _SHIFT = (
     f"two_keys: sigmoids with another number are as far off (sigmoid, float64, {number})"
     for number in ("rate", "lead", "shift")
 )
+_ELBOW, _TAILS = (
+    f"pieces: pieces err by no more than is derived ({name})" for name in ("an elbow, float32", "long tails, float32")
+)
+_MOVED = "pieces: pieces that are something else are as far off (an elbow, float64, scale)"
+_TURNS = "pieces: turns are felt where t may be in them"
 _MORE = "two_keys: heads of more keys are no sigmoids"
 
 # fmt: off
 DIRECT = (
+    Mutation("series.py", "Series._whole", "abs(one.scale) * off", "0.0", _TAILS),
+    Mutation("series.py", "Series._function", "q if piece is self else made", "q if True else made", _MOVED),
+    Mutation("series.py", "Series.read", "max(calm, self._folded(keys, turns, model, size))", "calm", _ELBOW),
+    Mutation("scalar/part.py", "Part.read_otherwise", "half + self.lean", "half", _TURNS),
+    Mutation("scalar/part.py", "Part.worse", "max(self.calm[0], other.calm[0])", "self.calm[0]", _TURNS),
+    Mutation("scalar/part.py", "Part.covers", "self.calm[0] >= other.calm[0]", "True", _TURNS),
     Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
     Mutation("two_keys.py", "TwoKeys.read", "product * u * abs(self.rate)", "0.0", _FAR),
     Mutation("two_keys.py", "TwoKeys.read", "scaled * u * (1 + sigmoid)", "0.0", _SCALED),
@@ -67,7 +78,7 @@ DIRECT = (
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, direct[0])", "error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, self.part.read_otherwise(t, half))", "error",
              "direct_lemmas: heads are as far off as their series"),
     Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(on.result + error, direct[1])", "on.result + error",
              "direct_lemmas: heads are as far off as their series"),
