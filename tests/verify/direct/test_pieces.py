@@ -26,6 +26,8 @@ from anchorhead.verify.scalar.part import Part
 from anchorhead.verify.series import Series
 
 from .heads_directly import BENT, Keys, as_read, curved, exact_read, roundings
+from .heads_directly import both as line
+from .test_direct_lemmas import QUOTIENTS
 
 
 def elbow(dtype: str, steep: float, left: float) -> Keys:
@@ -106,6 +108,24 @@ def test_pieces_err_by_no_more_than_is_derived(name: str) -> None:
                 assert off <= one
                 worst = max(worst, float(off) / one)
     assert worst > 0.2
+
+
+def test_sums_of_pieces_round_by_no_more_than_is_derived() -> None:
+    """Every rounding as far as it may, towards the same side, at the end of the interval; a head has no part in it."""
+    above, below, _ = QUOTIENTS["of many powers"]
+    mine, theirs = line("a line, float32")
+    quotient = {"origin": 0.0, "below": below, "scale": 3.0}
+    first = replace(mine, powers=((2, 0.5),), below=(), origin=0.0)
+    found = replace(first, beside=(replace(mine, powers=above, **quotient),))
+    size, bound = found._whole(-0.5, 1.0, MODELS["float32"])
+    u = arb(MODELS["float32"].unit)
+    with precision(300):
+        exact = arb(1.5) + 3 * (1 + sum(arb(c) for _, c in above)) / (1 + sum(arb(d) for _, d in below))
+        one = next(roundings(replace(theirs, coefficients=((2, 0.5),), below=(), origin=0.0), 1.0, "float32"))
+        other = next(roundings(replace(theirs, coefficients=above, origin=0.0, below=below), 1.0, "float32"))
+        total = (one + 3 * other * (1 + u) ** 2) * (1 + u)
+        assert 0.6 <= float(total - exact) / bound <= 1
+        assert float(total) <= size <= 1.3 * float(exact)
 
 
 @pytest.mark.parametrize("number", ["scale", "origin", "high", "low", "coefficients", "below"])
