@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
@@ -14,6 +13,7 @@ from flint import arb
 from anchorhead.network.direct import Series as Runs
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
+from anchorhead.network.direct.stored_series import _as_json
 from anchorhead.proof.heads.smooth import smooth
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.rounding import arithmetic_of
@@ -70,8 +70,9 @@ ALLOWED = {
 
 def as_read(series: Runs, dtype: str) -> Series:
     """A series as the verifier reads it."""
-    row = {name: None if one in (math.inf, -math.inf) else one for name, one in asdict(series).items()}
-    return _read(row, dtype)
+    found = _read(_as_json(asdict(series)), dtype)
+    assert isinstance(found, Series)
+    return found
 
 
 def stored(keys: Keys, dtype: str) -> list[Series]:

@@ -82,7 +82,7 @@ def worst_reads(found: Runs, t: float, dtype: str) -> list[arb]:
 def test_sigmoids_err_by_no_more_than_is_derived(name: str) -> None:
     own, dtype, reach = HEADS[name]
     mine, theirs, bound = both(name)
-    error, size = mine.read(own, -reach, reach, MODELS[dtype])
+    error, size, _ = mine.read(own, -reach, reach, MODELS[dtype])
     t = places(name)
     read = torch.tensor(t.astype(dtype))
     for operation in SigmoidHead(theirs, dtype).operations(read, read.new_empty(0)):
@@ -105,7 +105,7 @@ def test_sigmoids_with_another_number_are_as_far_off(name: str, number: str) -> 
     mine, _, _ = both(name)
     off = replace(mine, **{number: getattr(mine, number) + 2.0**-8})
     try:
-        error, _ = off.read(own, -reach, reach, MODELS[dtype])
+        error, *_ = off.read(own, -reach, reach, MODELS[dtype])
     except NotVerified:
         return
     with precision(300):

@@ -12,7 +12,7 @@ import pytest
 from anchorhead.verify import verify
 
 from .. import test_what_follows
-from ..direct import test_direct_lemmas, test_forged_direct, test_two_keys, test_weighed
+from ..direct import test_direct_lemmas, test_forged_direct, test_pieces, test_two_keys, test_weighed
 from ..files import report
 from ..folders import test_folder_layer
 from ..grids import test_cover, test_grid, test_grid_uniform
@@ -27,7 +27,7 @@ from ..tampering.test_tampering import NAMED
 ROOMS = (
     test_claims, test_context, test_cover, test_direct_lemmas, test_equality, test_folder_layer,
     test_forged_conditions, test_forged_direct, test_gate, test_grid, test_grid_uniform, test_groups, test_kernel,
-    test_lemmas_hold, test_made_by_hand, test_numbers, test_readings,
+    test_lemmas_hold, test_made_by_hand, test_numbers, test_pieces, test_readings,
     test_self_key, test_terms_count, test_two_keys, test_weighed, test_what_follows,
 )  # fmt: skip
 

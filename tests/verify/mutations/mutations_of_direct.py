@@ -40,10 +40,20 @@ _RATE, _LEAD, _SHIFT = (
     f"two_keys: sigmoids with another number are as far off (sigmoid, float64, {number})"
     for number in ("rate", "lead", "shift")
 )
+_ELBOW = "pieces: pieces err by no more than is derived (an elbow, float64)"
+_SUMS = "pieces: sums of pieces round by no more than is derived"
+_TURNS = "pieces: turns are felt where t may be in them"
 _MORE = "two_keys: heads of more keys are no sigmoids"
 
 # fmt: off
 DIRECT = (
+    Mutation("series.py", "Series._whole", "abs(one.scale) * off", "0.0", _SUMS),
+    Mutation("series.py", "Series._whole", "model.gamma(len(self.beside) + 2) * most", "0.0", _SUMS),
+    Mutation("series.py", "Series._function", "q if piece is self else made", "q if True else made", _ELBOW),
+    Mutation("series.py", "Series.read", "max(calm, self._folded(keys, turns, model, size))", "calm", _ELBOW),
+    Mutation("scalar/part.py", "Part.read_otherwise", "half + self.lean", "half", _TURNS),
+    Mutation("scalar/part.py", "Part.worse", "max(self.calm[0], other.calm[0])", "self.calm[0]", _TURNS),
+    Mutation("scalar/part.py", "Part.covers", "self.calm[0] >= other.calm[0]", "True", _TURNS),
     Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
     Mutation("two_keys.py", "TwoKeys.read", "product * u * abs(self.rate)", "0.0", _FAR),
     Mutation("two_keys.py", "TwoKeys.read", "scaled * u * (1 + sigmoid)", "0.0", _SCALED),
@@ -57,7 +67,7 @@ DIRECT = (
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array", _ZEROS),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),
-    Mutation("series.py", "Series.read", "+ 6 * model.unit * size", "",
+    Mutation("series.py", "Series._folded", "+ 6 * model.unit * size", "",
              "direct_lemmas: folded sums err by no more (1)"),
     Mutation("series.py", "Series.read", "sum(self.magnitude(low, high, model))", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
@@ -67,7 +77,7 @@ DIRECT = (
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, direct[0])", "error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, self.part.read_otherwise(t, half))", "error",
              "direct_lemmas: heads are as far off as their series"),
     Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(on.result + error, direct[1])", "on.result + error",
              "direct_lemmas: heads are as far off as their series"),
@@ -105,7 +115,7 @@ DIRECT = (
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("series.py", "that_may_run", "np.abs(offsets - g) <= off", "offsets == g",
              "direct_lemmas: heads that may have the keys of a series are refused"),
-    Mutation("series.py", "_read", "float(np.dtype(dtype).type(one)) == one", "True",
+    Mutation("series.py", "_quotient", "float(np.dtype(dtype).type(one)) == one", "True",
              "direct_lemmas: ends of series are numbers of the dtype"),
     Mutation("direct.py", "Directly.weighed", "-base if base[0] > base[-1] else base", "base",
              "weighed: bases are those that run (a kink, float32, 1)"),

@@ -23,7 +23,7 @@ bound that is proven for such layers is one for this evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -65,30 +65,47 @@ def evaluated_directly(
 
     known   series of smooth heads, which the layers allow for (`smoothed`)"""
     smooths, shapes = known or {}, {id(shape): shape for layer in layers for shape in layer.shapes}.values()
-    sigmoids = _sigmoids(shapes, network.dtype)
+    sigmoids, softmaxes = _sigmoids(shapes, network.dtype), set[Anchors]()
 
     def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
         name = _named((slopes, offsets, values))
+        if name in softmaxes:
+            return None
         return smooths.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
+    def lowered() -> DirectModule:
+        return lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
+
     try:
-        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
+        module = lowered()
+        if all(step.weighed for step in module.steps if isinstance(step, Neurons)):
+            return module
+        softmaxes |= _not_granted(shapes, find, _grow(network, layers), network.dtype)
+        module = lowered() if softmaxes else module
     except Refused:
         return None
-    neurons = [step for step in module.steps if isinstance(step, Neurons)]
-    if all(step.weighed for step in neurons):
-        return module
-    heads = [group.head for step in neurons for group in step.groups]
-    used = {head.found for head in heads if not isinstance(head, SoftmaxHead)}
-    grow = _grow(network, layers)
-    counted: set[Series | TwoKeys] = set(sigmoids.values())
-    for shape in shapes:
-        series = [find(*_keys(part), network.dtype) for part in shape.parts]
-        found = [one for one in series if isinstance(one, Series)]
-        if len(found) not in (0, len(series)) or not granted(shape, found, grow, network.dtype):
-            return None
-        counted |= set(found)
-    return module if used <= counted else None
+    groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
+    used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
+    return module if used <= {find(*_keys(part), network.dtype) for shape in shapes for part in shape.parts} else None
+
+
+def _not_granted(
+    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], grow: float, dtype: str
+) -> set[Anchors]:
+    """Heads that run as softmaxes: their series err by more than their bound grants, or some of their parts have none;
+    and so for all shapes that share a part with one of these."""
+    refused: set[Anchors] = set()
+    before = -1
+    while len(refused) > before:
+        before = len(refused)
+        for shape in shapes:
+            names = [_named(_keys(part)) for part in shape.parts]
+            series = [None if name in refused else find(*_keys(part), dtype)
+                      for name, part in zip(names, shape.parts, strict=True)]  # fmt: skip
+            found = [one for one in series if isinstance(one, Series)]
+            if len(found) not in (0, len(series)) or not granted(shape, found, grow, dtype):
+                refused |= set(names)
+    return refused
 
 
 def _sigmoids(shapes: Iterable[ActivationHead], dtype: str) -> dict[Anchors, TwoKeys]:
