@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -82,13 +83,13 @@ def test_tokens_that_nobody_reads_are_bounded() -> None:
 
 
 def test_logits_that_may_overflow_are_refused() -> None:
-    """Queries and keys of 2^65 are numbers of float32, their product is none: whoever reads it, or nobody."""
-    within, large = context(), np.array([[[2.0**65]]])
-    layer = Attention(large, large, np.ones((1, 1, 1)), np.ones((1, 1, 1)), None, None, None, None)
-    tokens = {"input": Forms.constants(np.ones((2, 1)))}
-    for asking in ({"input"}, set()):
+    """Queries and keys of 2^65 are numbers of float32, their product is none: whoever reads it, or nobody; by large
+    weights or by large tokens."""
+    within, one = context(), np.ones((1, 1, 1))
+    for (weights, token), asking in product(((2.0**65, 1.0), (1.0, 2.0**65)), ({"input"}, set[str]())):
+        layer = Attention(weights * one, weights * one, one, one, None, None, None, None)
         with pytest.raises(NotVerified, match="logit may overflow"):
-            after_attention(within, layer, tokens, asking, 0)
+            after_attention(within, layer, {"input": Forms.constants(np.full((2, 1), token))}, asking, 0)
 
 
 def test_units_in_numbers_that_differ_lean_by_the_errors_of_both() -> None:

@@ -148,7 +148,7 @@ WALK = (
              "-target.coefficients, 0 * target.constant", "accepted: neurons, uniform (float32)", slow=True),
     Mutation("attention.py", "_require_logits", "largest < context.model.largest / 4", "True",
              "context: logits that may overflow are refused"),
-    Mutation("attention.py", "_require_logits", "asked[h] @", "0 * asked[h] @",
+    Mutation("attention.py", "_require_logits", "float(asked[h] @", "float(0 * asked[h] @",
              "context: logits that may overflow are refused"),
     Mutation("certificate.py", "_consistent", "0.9 * bound <= total", "0 <= total", "refused: terms", slow=True),
     Mutation("certificate.py", "read_certificate", "kind == \"proven\"", "True",
