@@ -36,7 +36,7 @@ def stored_series(data: Mapping[str, Any]) -> Finder:
         raise AnchorheadError(f"a stored series is damaged: {error!r}") from error
     known = {(one.slopes, one.offsets, one.values): one for one in found}
 
-    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | None:
+    def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
         a, g, v = (tuple(np.asarray(one, np.float64).tolist()) for one in (slopes, offsets, values))
         return known.get((a, g, v))
 

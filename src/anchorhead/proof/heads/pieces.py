@@ -261,10 +261,10 @@ def _proven(keys: Keys, plan: Sequence[Stretch], fits: Sequence[Fit], allowed: f
     beside = tuple(
         Piece(fits[k].origin, *clips[k], fits[k].above, fits[k].below, factors[k]) for k in live if k != first
     )
-    anchors = tuple(tuple(one.tolist()) for one in keys)
-    main = fits[first]
+    slopes, offsets, values = (tuple(one.tolist()) for one in keys)
+    main, (start, end), unknown = fits[first], clips[first], math.inf
     found = Series(
-        *anchors, main.origin, *clips[first], main.above, scale, shift, math.inf, math.inf, main.below, beside
+        slopes, offsets, values, main.origin, start, end, main.above, scale, shift, unknown, unknown, main.below, beside
     )
     rounded, most = rounding(found, low, high, dtype)
     rounded = (scale * rounded + 6 * arithmetic_of(dtype).unit * most) * UP

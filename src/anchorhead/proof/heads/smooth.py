@@ -212,8 +212,8 @@ def rounding(found: Series, low: float, high: float, dtype: str) -> tuple[float,
 
 def _quotient(found: Series, low: float, high: float, arithmetic: Arithmetic) -> tuple[float, float]:
     """Bounds on |N / D|, and on how far it is off."""
-    ends = (min(max(end, found.low), found.high) for end in (low, high))
-    edges = np.linspace(*ends, PIECES + 1) - found.origin
+    start, end = (min(max(t, found.low), found.high) for t in (low, high))
+    edges = np.linspace(start, end, PIECES + 1) - found.origin
     s, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2 * (1 + 1e-9)
     far = np.abs(s) + half
     (above, n_off, n_wide), (below, d_off, d_wide) = (

@@ -32,8 +32,8 @@ def two_keys(keys: Keys, reach: float, dtype: str) -> tuple[TwoKeys, float] | No
     (a, g, v), model = ([Fraction(x) for x in one.tolist()] for one in keys), arithmetic_of(dtype)
     rates, leads, scales = (_near(one[1] - one[0], dtype) for one in (a, g, v))
     shift = float(v[0])
-    anchors = tuple(tuple(one.tolist()) for one in keys)
-    every = [TwoKeys(*anchors, *numbers, shift) for numbers in product(rates, leads, scales)]
+    slopes, offsets, values = (tuple(one.tolist()) for one in keys)
+    every = [TwoKeys(slopes, offsets, values, *numbers, shift) for numbers in product(rates, leads, scales)]
     return min(((one, _error(one, reach, model)) for one in every), key=lambda pair: pair[1])
 
 
