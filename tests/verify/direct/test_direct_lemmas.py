@@ -195,8 +195,8 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
         else:
             assert not told
             assert float(found["input"].rounding[0, 0]) >= read[0] * (1 - 1e-9)
-        vague = Forms(registers.ids, *registers.arrays[:3], np.full((3, 3), 1e-9))
-        with pytest.raises(NotVerified, match="rounded"):
+        vague = Forms(registers.ids, *registers.arrays[:3], np.full((3, 3), [0.0, 0.0, 1e-9]))
+        with pytest.raises(NotVerified, match="or are rounded"):
             after_attention(context, layer, {"input": asker, "register": vague}, {"input"}, 0)
 
 

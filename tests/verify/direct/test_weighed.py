@@ -36,6 +36,16 @@ def table(keys: heads_directly.Keys, dtype: str, seed: int, outputs: int = 3, co
     return (takes[..., None] * keys[2]).astype(dtype).astype(np.float64)
 
 
+def test_groups_whose_logits_differ_in_the_sign_of_a_0_have_one_base() -> None:
+    slopes, offsets, values = np.array([-1.0, 0.0, 1.0]), np.zeros(3), np.array([[[-4.0, 0.0, 4.0], [-2.0, 0.0, 2.0]]])
+    logits = [(slopes, sign * offsets, (-1.0, 1.0)) for sign in (1.0, -1.0)]
+    one, other = Directly(replace(MODELS["float32"], direct=True)).weighed(logits, values)
+    assert one is not None
+    assert other is not None
+    assert one.base.tolist() == other.base.tolist() == [-4.0, 0.0, 4.0]
+    assert other.take.tolist() == [0.5]
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", [KINK, "two kinks, float64"])
 def test_bases_are_those_that_run(name: str, seed: int) -> None:

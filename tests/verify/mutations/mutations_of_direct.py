@@ -21,12 +21,11 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _ZEROS, _FOLDED, _BEYOND = (
+_CONSTANT, _NOTHING, _FOLDED, _BEYOND = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
         "series_of_nothing",
-        "negative_zeros",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
     )
@@ -65,7 +64,8 @@ DIRECT = (
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
-    Mutation("direct.py", "Directly.weighed", "array + 0.0", "array", _ZEROS),
+    Mutation("direct.py", "Directly.weighed", "array + 0.0", "array",
+             "weighed: groups whose logits differ in the sign of a 0 have one base"),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),
     Mutation("series.py", "Series._folded", "+ 6 * model.unit * size", "",
              "direct_lemmas: folded sums err by no more (1)"),
@@ -121,7 +121,7 @@ DIRECT = (
              "weighed: bases are those that run (a kink, float32, 1)"),
     Mutation("direct.py", "Directly.weighed", "int(np.abs(rows).max(axis=2).argmax())", "0", _RUN),
     Mutation("direct.py", "Directly.weighed", "2 * ROUNDED * self.model.unit", "0.0", _RUN),
-    Mutation("direct.py", "Directly.weighed", "*(read or (0.0, 0.0))", "0.0, 0.0", _RUN),
+    Mutation("direct.py", "Directly.weighed", "*(read or (0.0, 0.0))[:2]", "0.0, 0.0", _RUN),
     Mutation("groups.py", "_apart", "np.abs(own - meant)[:, live].max(axis=1, initial=0.0)", "0 * largest", _COUNTED),
     Mutation("groups.py", "_apart", "2 * alone * model.unit * largest", "0.0",
              "weighed: groups that are alone are granted more"),
