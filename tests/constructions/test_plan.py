@@ -17,7 +17,7 @@ from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest
 from anchorhead.constructions.layouts import sequence_layout
 from anchorhead.constructions.layouts.draft import counted
 from anchorhead.constructions.passes import run
-from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.estimated_bound import estimated_bound
 from anchorhead.constructions.passes.layout import built, drafted
 from anchorhead.constructions.passes.run import Tries, proven_mlp
 from anchorhead.constructions.planning.plan import _sizes, plan_network
@@ -97,7 +97,7 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
             assert sizes.multiply_adds == multiply_adds(made)
             assert _sizes(laid, drafts, tokens or 1)["largest_logit"] >= largest_logit(made, target)
             proven = prove_mlp(made, target, laid.layers, laid.readout, UNIT).total
-            assert abs(foreseen(laid, tries.sources, options).total - proven) <= 0.1 * proven + 1e-13
+            assert abs(estimated_bound(laid, tries.sources, options).total - proven) <= 0.1 * proven + 1e-13
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -112,7 +112,7 @@ def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
     sizes = counted(drafts, 3)
     assert (sizes.parameters, sizes.multiply_adds, sizes.heads) == (made.parameters, multiply_adds(made), heads(made))
     proven = prove_mlp(made, target, laid.layers, laid.readout, Box.of((-1, 2))).total
-    assert 0.5 * proven <= foreseen(laid, tries.sources, options).total <= 2 * proven
+    assert 0.5 * proven <= estimated_bound(laid, tries.sources, options).total <= 2 * proven
 
 
 def test_what_is_built_is_what_was_planned():

@@ -14,7 +14,7 @@ from . import DTYPES, ROWS, network, row_of, tags
 PLANNED = [f"{row.name} ({dtype})" for row in ROWS.values() if row.plan for dtype in DTYPES]
 
 
-def foreseen(name: str) -> Row:
+def estimated_bound(name: str) -> Row:
     """The plan's row for the form, the layout and the placement of the network; the first of several is the usual."""
     wanted = tags(name) & {*FORMS, *LAYOUTS}
     placement = "uniform" if "uniform" in tags(name) else "solved"
@@ -24,7 +24,7 @@ def foreseen(name: str) -> Row:
 
 @pytest.mark.parametrize("name", [name for name in PLANNED if "uniform" not in tags(name) or "mlp" in tags(name)])
 def test_sizes_are_those_that_are_built_and_the_bound_is_the_one_that_is_proven(name):
-    row, made = foreseen(name), network(name)
+    row, made = estimated_bound(name), network(name)
     assert row.reachable
     assert row.layers == len(made.layers)
     assert row.parameters == made.parameters
@@ -36,7 +36,7 @@ def test_sizes_are_those_that_are_built_and_the_bound_is_the_one_that_is_proven(
 
 @pytest.mark.parametrize("name", [name for name in PLANNED if {"uniform", "grid"} <= tags(name)])
 def test_even_grids_are_foreseen_from_samples(name):
-    row, made = foreseen(name), network(name)
+    row, made = estimated_bound(name), network(name)
     assert (row.note, row.layers) == (ESTIMATED, len(made.layers))
     assert 0.8 * made.parameters <= row.parameters <= 1.25 * made.parameters
     assert made.certificate.bound <= row.bound <= row.within

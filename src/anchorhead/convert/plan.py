@@ -18,7 +18,7 @@ from anchorhead.language.forms import box_of, functions_of, functions_written_ou
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.progress import Progress, progress_line
 
-MOST = 1000
+MAX_ERRORS = 1000
 """How many errors may be asked for at once."""
 
 
@@ -85,10 +85,10 @@ def _withins(within: Any) -> list[float]:
     if within is None:
         raise AnchorheadError("within is missing: the error asked for, or several, as in within=[1e-2, 1e-4]")
     try:
-        several = [within] if isinstance(within, str) else list(islice(within, MOST + 1))
+        several = [within] if isinstance(within, str) else list(islice(within, MAX_ERRORS + 1))
     except TypeError:  # one number, or an array of no axes
         several = [within]
-    if not 1 <= len(several) <= MOST:
+    if not 1 <= len(several) <= MAX_ERRORS:
         count = "more" if several else "no"
-        raise AnchorheadError(f"within holds {count} errors: 1 to {MOST:,} can be planned for at once")
+        raise AnchorheadError(f"within holds {count} errors: 1 to {MAX_ERRORS:,} can be planned for at once")
     return [checked_within(one) for one in several]

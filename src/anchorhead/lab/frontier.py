@@ -26,7 +26,7 @@ from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.head import prove_head
 
-FEWEST, MOST, LIMIT = 2, 16, 64
+MIN_ANCHORS, MAX_ANCHORS, LIMIT = 2, 16, 64
 SHOWN = 8
 """So many anchors are shown even where fewer reach all that the dtype can."""
 
@@ -37,7 +37,7 @@ def frontier(
     function: Any,
     on: tuple[float, float],
     dtype: Any = "float64",
-    most: int = MOST,
+    most: int = MAX_ANCHORS,
     max_value: float | None = None,
     max_slope: float | None = None,
     lipschitz: float | None = None,
@@ -50,12 +50,12 @@ def frontier(
     never have a worse bound. For a callable without a Lipschitz constant the errors of heads are measured. The best
     polynomial is found by Remez's exchange on a few thousand points; with several functions, each has its own.
     """
-    most = checked_count("most", most, FEWEST, LIMIT)
+    most = checked_count("most", most, MIN_ANCHORS, LIMIT)
     kind = dtype_name(dtype)
     with progress_line(progress, "solving") as tell:
         work = _Work(target_of(function, on, lipschitz), kind, tell)
         solved = work.solved(most, max_value, max_slope)
-        first, last = max(FEWEST, solved[0].atom.anchors), min(most, max(SHOWN, solved[-1].atom.anchors + 1))
+        first, last = max(MIN_ANCHORS, solved[0].atom.anchors), min(most, max(SHOWN, solved[-1].atom.anchors + 1))
         target = work.target
         return Frontier(
             name=target.name,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_NAMED, WIDEST_NAME = 6, 24
 FEW_STEPS = 20
 """More are drawn on a scale that is logarithmic from the tenth on."""
-LEAST, MOST = 1e-16, 1e16
+MIN_SHOWN, MAX_SHOWN = 1e-16, 1e16
 """Distances beyond are drawn as these: of coefficients that are all 0, any is infinitely far, relative to them."""
 
 
@@ -46,7 +46,7 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     grey = f"; grey: the other {len(order) - MAX_NAMED:,}" if len(order) > MAX_NAMED else ""
     dots = f"dots: {path.compared_with} coefficients{grey}"
     distance = path.distance
-    right.plot(path.steps, np.clip(distance, LEAST, MOST), color=style.BLUE)
+    right.plot(path.steps, np.clip(distance, MIN_SHOWN, MAX_SHOWN), color=style.BLUE)
     right.set_yscale("log")
     style.whole_numbers(right.xaxis, 6)
     right.set_xlabel("step")

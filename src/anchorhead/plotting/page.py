@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Size = Literal["column", "slide"] | tuple[float, float]
 COLUMN, SLIDE = 3.5, (13.333, 7.5)
 """Inches: the width of a column of a journal, and a slide of 16:9."""
-LEAST, MOST = 1.0, 100.0
+MIN_SIDE, MAX_SIDE = 1.0, 100.0
 """Inches that a side may have."""
 NARROW = 5.0
 """Below, panels stand one above the other."""
@@ -52,9 +52,10 @@ class Page:
             sides = [] if isinstance(size, str) else [float(side) for side in size]
         except (TypeError, ValueError):
             sides = []
-        if len(sides) != 2 or not all(math.isfinite(side) and LEAST <= side <= MOST for side in sides):
+        if len(sides) != 2 or not all(math.isfinite(side) and MIN_SIDE <= side <= MAX_SIDE for side in sides):
             raise AnchorheadError(
-                f'size={size!r} of a picture: "column", "slide", or (width, height) in inches, {LEAST:g} to {MOST:g}'
+                f'size={size!r} of a picture: "column", "slide", or (width, height) in inches, '
+                f"{MIN_SIDE:g} to {MAX_SIDE:g}"
             )
         return cls(*sides)
 

@@ -20,7 +20,7 @@ KINDS = ("input", "register", "state")
 MASKS = (None, "causal", "self+registers", "registers+states")
 MAX_STEPS = 1_000_000
 MAX_DEPTH = 8
-MOST = 2**40
+MAX_COUNT = 2**40
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ class _Reader:
     def _embed(self, row: Mapping[str, Any]) -> Embed:
         weight, bias = self.weight(row, "weight", (2, 3)), self.weight(row, "bias", (1, 2))
         registers, states = (self.weight(row, name, (2,), needed=False) for name in ("registers", "states"))
-        tokens = None if row.get("tokens") is None else whole(row["tokens"], 1, MOST, "tokens")
+        tokens = None if row.get("tokens") is None else whole(row["tokens"], 1, MAX_COUNT, "tokens")
         source = None
         if row.get("source") is not None:
             source = self.stored.array((row["source"] or {}).get("tensor"))
@@ -243,17 +243,20 @@ class _Reader:
             fits = fits and (skip.inputs, skip.outputs) == (width, output.shape[1])
         grid = row.get("grid")
         if grid is not None:
-            grid = tuple(whole(side, 1, MOST, "grid") for side in grid) if isinstance(grid, list) else ()
+            grid = tuple(whole(side, 1, MAX_COUNT, "grid") for side in grid) if isinstance(grid, list) else ()
             fits = fits and bool(grid) and size % len(grid) == 0 and mask is None
         require(fits and mask in MASKS, "the arrays of an Attention do not fit, or its mask is not known")
         return Attention(query, key, value, output, bias, mask, skip, grid)
 
     def _softmax(self, row: Mapping[str, Any]) -> Softmax:
         groups = several(row.get("groups"), "the groups of a Softmax")
-        return Softmax(tuple(whole(one, 1, MOST, "groups") for one in groups))
+        return Softmax(tuple(whole(one, 1, MAX_COUNT, "groups") for one in groups))
 
     def _repeat(self, row: Mapping[str, Any], depth: int) -> Repeat:
-        layers, times = several(row.get("layers"), "the layers of a Repeat"), whole(row.get("times"), 1, MOST, "times")
+        layers, times = (
+            several(row.get("layers"), "the layers of a Repeat"),
+            whole(row.get("times"), 1, MAX_COUNT, "times"),
+        )
         found = Repeat(tuple(self.layer(one, depth + 1) for one in layers), times)
         fits = not any(isinstance(layer, Embed) for layer in found.layers) and _steps(found) <= MAX_STEPS
         require(fits, "a Repeat of an Embed, or of too many layers")

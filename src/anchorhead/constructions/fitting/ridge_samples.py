@@ -14,7 +14,7 @@ from anchorhead.proof.search.callable_search import largest_error
 
 """Called with (neurons, largest error so far met)."""
 
-LEAST, MOST, FRESH = 4000, 40_000, 4000
+LEAST, MAX_SAMPLES, FRESH = 4000, 40_000, 4000
 WORST, APART = 60, 0.02
 """How many of the worst places join the samples at a time, and how far apart they are."""
 NEAR = 1.4
@@ -78,7 +78,7 @@ class Samples:
         if error > self.aim:
             self._join(*asked.worst(model))
             wanted = max((1.4 if error > 1.5 * trained else 1.0) * len(self.x), 3 * model.neurons * (self.d + 1))
-            more = int(min(wanted, MOST)) - len(self.x)
+            more = int(min(wanted, MAX_SAMPLES)) - len(self.x)
             if more > 0:
                 x = self.spread(more)
                 self._join(x, self.function.values(x) / self.scale)

@@ -24,7 +24,7 @@ from anchorhead.constructions.layouts.draft import counted
 from anchorhead.constructions.passes import parts
 from anchorhead.constructions.passes.budget import SHARES
 from anchorhead.constructions.passes.estimate import Guesses
-from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.estimated_bound import estimated_bound
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import PartGrid
 from anchorhead.constructions.passes.prove import ProvenMlp
@@ -200,4 +200,4 @@ def _estimate(target: Mlp, on: Box, request: BuildRequest) -> tuple[bool, float]
     except AnchorheadError:
         return True, np.inf
     size = counted(drafted(laid, target, request), target.tokens or 1)
-    return not foreseen(laid, tries.sources, request).total <= request.error, float(size.parameters)
+    return not estimated_bound(laid, tries.sources, request).total <= request.error, float(size.parameters)

@@ -1,7 +1,7 @@
 """Sizes of every way to build a network, before anything is built.
 
 A plan takes the passes that building takes (passes.run), and stops before weights exist: it counts the layers that are
-drafted of the first heads of which a proof within the error is foreseen (passes.foresee).
+drafted of the first heads of which a proof within the error is foreseen (passes.estimated_bound).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from anchorhead.constructions.causal import require_causal
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.laid_out import FAR, out_of_reach
 from anchorhead.constructions.layouts.neurons import Laid
-from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.estimated_bound import estimated_bound
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.passes.simplify import for_layout
@@ -167,7 +167,7 @@ def _row(tries: Tries, request: BuildRequest) -> Row:
     """The first try of which a proof within the error is foreseen; without sizes, where there is none."""
     target, best = tries.target, np.inf
     try:
-        for one in tries.each(lambda laid: (None, foreseen(laid, tries.sources, request))):
+        for one in tries.each(lambda laid: (None, estimated_bound(laid, tries.sources, request))):
             best, laid = min(best, one.bound.total), one.laid
             refused = _refusal(laid)
             if refused or best <= tries.within:

@@ -20,7 +20,7 @@ from anchorhead.constructions.grids.grid import AIM, MAX_ANCHORS
 from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, grid_drafts, placed_drafts
 from anchorhead.constructions.layouts.draft import Draft, counted
 from anchorhead.constructions.layouts.side_by_side import side_by_side
-from anchorhead.constructions.passes.foresee import foreseen
+from anchorhead.constructions.passes.estimated_bound import estimated_bound
 from anchorhead.constructions.passes.functions import shared_out, taken_apart
 from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part, require_uniform
@@ -264,7 +264,7 @@ class _Gridded:
         """The neurons within what the grids leave, as building would lay them out, and what they err by."""
         network, within = for_layout(network, "transformer"), ROOM * (self.request.error - float(grids[1].max()))
         tries = Tries(network, self.target.on, within, self.heads)
-        best = tries.best(lambda laid: (None, foreseen(laid, tries.sources, self.request)))
+        best = tries.best(lambda laid: (None, estimated_bound(laid, tries.sources, self.request)))
         if best.bound.total > within:
             raise AnchorheadError(f"an error of {within:.3g} is out of reach of the neurons in {self.request.dtype}")
         return drafted(best.laid, network, self.request), best.bound.total

@@ -26,7 +26,7 @@ Way = (
 
 _SURPRISE = 0.08  # finishing a sketch gains a third as a rule, and was never seen to gain more than this factor
 _GAIN = 0.05  # what a rung has to gain, or patience runs out
-_LEAP, _HOPELESS = 0.3, 1  # the gain and the patience once rounding keeps the aim out of reach
+_LEAP, _OUT_OF_REACH = 0.3, 1  # the gain and the patience once rounding keeps the aim out of reach
 
 
 @dataclass(eq=False)
@@ -92,7 +92,7 @@ class Search:
                         best = error
                         yield solution
             hopeless = aim is not None and way.floor(anchors, aim) > aim
-            gain, patience = (_LEAP, _HOPELESS) if hopeless else (_GAIN, way.patience)
+            gain, patience = (_LEAP, _OUT_OF_REACH) if hopeless else (_GAIN, way.patience)
             since = 0 if error < (1 - gain) * last else since + 1
             last = error if since == 0 else last
             self.progress(Status("solving for a head", anchors, min(last, best)))

@@ -43,7 +43,7 @@ from anchorhead.network.liveness import Needed, askers, everything, seen, stream
 from anchorhead.network.softmax import Softmax
 from anchorhead.network.stream import KINDS, Kind
 
-MOST = 1 << 26
+MAX_NUMBERS = 1 << 26
 """Numbers that a matrix, or a table of logits, may have: beyond, a network is not looked at."""
 
 
@@ -131,7 +131,7 @@ class _Lowering:
         asks, slopes, offsets = read_group_logits(before, source, size)
         place, factor = source.place[0, asks], source.factor[0, asks]
         weight, bias, shape = _behind(behind, source.tokens)
-        if weight.size > MOST:
+        if weight.size > MAX_NUMBERS:
             raise Refused(f"a map of {weight.shape} numbers")
         values = weight.reshape(len(weight), -1, size)
         entries = Entries.after(self.steps, *self.box, self.dtype)
@@ -199,7 +199,7 @@ class _Lowering:
         if total:
             kept = np.unique(np.concatenate([held.place[held.place >= 0] for held in helds.values()]))
             rows = total + len(kept)
-            if rows * self.width > MOST:
+            if rows * self.width > MAX_NUMBERS:
                 raise Refused(f"a matrix of {rows} x {self.width} numbers")
             matrix, bias, start = np.zeros((rows, self.width)), np.zeros(rows), 0
             for kind, pairs in sums.items():
@@ -290,7 +290,7 @@ class _Lowering:
         heads, size, _ = layer.query.shape
         key = image(layer.key.reshape(-1, layer.width), None, shown).held.constant("keys")
         key = key.reshape(len(key), -1, size)
-        if query.shape[0] * heads * len(key) > MOST:
+        if query.shape[0] * heads * len(key) > MAX_NUMBERS:
             raise Refused(f"{query.shape[0]} x {heads} x {len(key)} logits")
         key = np.broadcast_to(key, (len(key), heads, size))
         logits, sizes = np.einsum("nhs,mhs->nhm", query, key), np.einsum("nhs,mhs->nhm", abs(query), abs(key))
@@ -362,7 +362,7 @@ class _Lowering:
 
 
 def _dense(layer: Linear) -> Float[np.ndarray, "outputs inputs"]:
-    if layer.outputs * layer.inputs > MOST:
+    if layer.outputs * layer.inputs > MAX_NUMBERS:
         raise Refused(f"a map of {layer.outputs} x {layer.inputs} numbers")
     return layer.on_features()
 

@@ -26,7 +26,7 @@ from anchorhead.proof.heads.activation_head import ActivationHead
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite
-def foreseen(laid: Laid, sources: Sources, request: BuildRequest) -> OutputBound:
+def estimated_bound(laid: Laid, sources: Sources, request: BuildRequest) -> OutputBound:
     """About what `lemmas.prove.prove_mlp` will find for a network of these neurons."""
     arithmetic, middle = arithmetic_of(request.dtype), laid.middle
     centring = Embed(np.ones((1, 1)), -middle[:, None], tokens=len(middle))  # each input as if it were a token
