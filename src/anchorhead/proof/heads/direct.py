@@ -146,12 +146,12 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
             asks = (slopes, offsets, values), min(lows), max(highs), min(most), network.dtype
             series = smooth(*asks) or pieces(*asks)
             found |= {} if series is None else {anchors: series}
+    grow = _grow(network, layers)
     for layer in narrow:
         for shape in layer.shapes:
             names = [_named(_keys(part)) for part in shape.parts]
-            if not _turns_within(shape, [found[name] for name in names if name in found]):
+            if not _turns_within(shape, [found[name] for name in names if name in found], grow, network.dtype):
                 found = {name: one for name, one in found.items() if name not in names}
-    grow = _grow(network, layers)
     allowing = [
         replace(layer, shapes=tuple(_allowing(shape, found, grow, network.dtype) for shape in layer.shapes))
         for layer in narrow
@@ -159,17 +159,20 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
     return (allowing, found) if found else None
 
 
-def _turns_within(shape: ActivationHead, series: Sequence[Series]) -> bool:
+def _turns_within(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
     """Whether heads are so close to their function where series turn that these may err by more there."""
     turns = [turn for one in series for turn in one.turns]
-    most = sum(max([one.error, *(error for _, _, error in one.turns)]) for one in series) * shape.out_scale
     if not turns:
         return True
-    if shape.in_scale != 1:
+    if shape.in_scale != 1 or len(series) != len(shape.parts):
         return False
+    worst = [replace(one, error=max([one.error, *(error for _, _, error in one.turns)])) for one in series]
+    most = _needed(shape, worst, grow, dtype) * (1 + 1e-6)
     parts = [Part(part.slopes, part.offsets, part.values * shape.out_scale) for part in shape.parts]
     for start, end, _ in turns:
         low, high = max(start + shape.in_shift, shape.low), min(end + shape.in_shift, shape.high)
+        if low >= high:
+            continue
         target = ScalarTarget((shape.activation,), low, high)
         room = shape.exact + shape.rounding - most
         if room <= 0 or prove_exact(parts, shape.in_shift, np.array([shape.out_shift]), target, room / 2).bound > room:
