@@ -17,8 +17,9 @@ import torch
 import triton.language as tl
 from anchorhead.network.direct import heads_triton
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
-from anchorhead.network.direct.heads_triton import FusedSeries, FusedSoftmax
+from anchorhead.network.direct.heads_triton import FusedSeries, FusedSigmoid, FusedSoftmax
 from anchorhead.network.direct.series import Series
+from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
 
 heads_triton.libdevice = SimpleNamespace(exp=lambda x: tl.exp(x))  # the interpreter has none
 torch.manual_seed(0)
@@ -46,6 +47,9 @@ for dtype in ("float32", "float64"):
     keys = np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.1, 0.2]), np.array([1.0, 2.0, -1.0])
     softmax = SoftmaxHead(*keys, dtype, "cpu")
     agree(softmax, FusedSoftmax(*(one.flatten() for one in (softmax.slopes, softmax.offsets, softmax.values))), t)
+    numbers = 0.5, -0.25, 2.0, -1.0
+    sigmoid = SigmoidHead(TwoKeys((0.0, 0.0), (0.0, 0.0), (0.0, 0.0), *numbers), dtype)
+    agree(sigmoid, FusedSigmoid(numbers, t.dtype, t.device), t)
 print("agree")
 """
 

@@ -42,7 +42,7 @@ class SeriesHead:
         self.above = _dense([(1, 1.0), *found.coefficients])[1:]
         self.below = _dense([(0, 1.0), *found.below])
         given = self.ends, found.origin, self.above, self.below, self.origin.dtype, torch.device(device)
-        self.kernel = _kernel("FusedSeries", device, *given)
+        self.kernel = kernel_of("FusedSeries", device, *given)
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""
@@ -76,7 +76,7 @@ class SeriesHead:
                     yield partial(s.div_, below)
 
 
-def _kernel(name: str, device: str, *given: Any) -> Callable[[Tensor], Any] | None:
+def kernel_of(name: str, device: str, *given: Any) -> Callable[[Tensor], Any] | None:
     """All of a head as one kernel, where there are such."""
     if torch.device(device).type != "cuda":
         return None
@@ -113,7 +113,7 @@ class SoftmaxHead:
         )
         self.values = torch.tensor(np.asarray(values, np.float64), dtype=kind, device=device)[None]
         self.keys = len(slopes)
-        self.kernel = _kernel(
+        self.kernel = kernel_of(
             "FusedSoftmax", device, *(one.flatten() for one in (self.slopes, self.offsets, self.values))
         )
 

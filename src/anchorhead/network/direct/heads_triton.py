@@ -2,7 +2,8 @@
 of a copy.
 
 The arithmetic is that of `heads`: Horner's rule for series, of which a product and a sum may be rounded in one;
-for softmaxes sum_k v_k e_k / sum_k e_k, e_k = exp(z_k - top), which is rounded as often as the sum of v_k (e_k / sum).
+for softmaxes sum_k v_k e_k / sum_k e_k, e_k = exp(z_k - top), which is rounded as often as the sum of v_k (e_k / sum);
+for sigmoids 1 / (1 + exp(-z)).
 """
 
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOptionalMemberAccess=false
@@ -64,6 +65,17 @@ class FusedSoftmax:
 
     def __call__(self, t: Tensor) -> None:
         _start(_softmax, t, self.numbers, self.keys)
+
+
+class FusedSigmoid:
+    """t (entries,), contiguous, becomes shift + scale sigmoid(rate t + lead) in place."""
+
+    def __init__(self, numbers: Sequence[float], dtype: torch.dtype, device: torch.device) -> None:
+        """numbers: rate, lead, scale, shift."""
+        self.numbers = torch.tensor(numbers, dtype=dtype, device=device)
+
+    def __call__(self, t: Tensor) -> None:
+        _start(_sigmoid, t, self.numbers)
 
 
 def _start(kernel: Any, t: Tensor, *arguments: Any, **known: Any) -> None:
@@ -131,3 +143,13 @@ def _softmax(t_ptr, size, numbers_ptr, keys, BLOCK: tl.constexpr):
         total += e
         mean += e * tl.load(numbers_ptr + 2 * keys + k)
     tl.store(t_ptr + at, _over(mean, total), inside)
+
+
+@triton.jit
+def _sigmoid(t_ptr, size, numbers_ptr, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    t = tl.load(t_ptr + at, inside, other=0.0)
+    z = tl.load(numbers_ptr) * t + tl.load(numbers_ptr + 1)
+    weight = _over(tl.zeros_like(t) + 1.0, libdevice.exp(-z) + 1.0)
+    tl.store(t_ptr + at, tl.load(numbers_ptr + 2) * weight + tl.load(numbers_ptr + 3), inside)

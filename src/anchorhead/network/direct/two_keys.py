@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from anchorhead.network.direct.heads import ON_DEVICE, SERIES_BLOCK, Operation
+from anchorhead.network.direct.heads import ON_DEVICE, SERIES_BLOCK, Operation, kernel_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class SigmoidHead:
 
     def __init__(self, found: TwoKeys, dtype: str, device: str = "cpu") -> None:
         self.found, self.on_device = found, torch.device(device).type != "cpu"
-        kind = getattr(torch, dtype)
+        kind, numbers = getattr(torch, dtype), (found.rate, found.lead, found.scale, found.shift)
+        self.kernel = kernel_of("FusedSigmoid", device, numbers, kind, torch.device(device))
         self.lead, self.after = (torch.tensor(one, dtype=kind, device=device) for one in (found.lead, found.shift))
 
     def scratch(self, count: int) -> int:
@@ -47,6 +48,9 @@ class SigmoidHead:
 
     def operations(self, t: Tensor, scratch: Tensor) -> Iterator[Operation]:
         """From t (entries,), contiguous, to reads."""
+        if self.kernel is not None:
+            yield partial(self.kernel, t)
+            return
         block = ON_DEVICE if self.on_device else SERIES_BLOCK // t.itemsize * torch.get_num_threads()
         for part in t.split(block):
             yield from _affine(part, self.found.rate, self.lead)
