@@ -6,7 +6,7 @@ for softmaxes sum_k v_k e_k / sum_k e_k, e_k = exp(z_k - top), which is rounded 
 for sigmoids 1 / (1 + exp(-z)).
 """
 
-# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOptionalMemberAccess=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # Kernels are written in Triton's language, not in Python's.
 
 from __future__ import annotations
