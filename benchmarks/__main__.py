@@ -9,13 +9,24 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from benchmarks import attention_only, convert, direct, frontier, in_context, learn, threads, truncated_linear
+from benchmarks import (
+    attention_only,
+    convert,
+    direct,
+    direct_gpu,
+    frontier,
+    in_context,
+    learn,
+    threads,
+    truncated_linear,
+)
 from benchmarks.measure import WIDTH, table_of
 
 BENCHMARKS = {
     "truncated_linear": truncated_linear,
     "convert": convert,
     "direct": direct,
+    "direct_gpu": direct_gpu,
     "attention_only": attention_only,
     "in_context": in_context,
     "learn": learn,

@@ -16,14 +16,13 @@ import torch
 
 import anchorhead as ah
 from benchmarks.convert import forward, maps, random_network
-from benchmarks.direct import SMOOTH, WITHIN
+from benchmarks.direct import OTHERS, WITHIN
 from benchmarks.measure import command, in_own_process, interleaved
 
-NAMES = ("relu", *SMOOTH, "sigmoid")
+NAMES = ("relu", "gelu", "silu", "tanh", "sigmoid", "elu")
 CASES = [f"{sizes}, {dtype}, {name}" for sizes in ("10-256-1", "64-1024-64") for dtype in WITHIN for name in NAMES]
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 51
-FUNCTIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, **SMOOTH}
 
 
 def main() -> list[dict]:
@@ -40,7 +39,7 @@ def run(case: str) -> list[dict]:
     layers = [tuple(torch.tensor(np.array(one)).to("cuda", kind) for one in (a.weight, a.bias)) for a in maps(target)]
     for rows in ROWS:
         x = torch.rand((rows, *target.input_shape), device="cuda", dtype=kind)
-        jobs = [partial(forward, layers, x, FUNCTIONS[name]), partial(network, x)]
+        jobs = [partial(forward, layers, x, OTHERS.get(name, torch.relu)), partial(network, x)]
         original, ours = interleaved([partial(_done, job) for job in jobs], ROUNDS, time.perf_counter)
         found.append(
             {
