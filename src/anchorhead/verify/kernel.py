@@ -4,8 +4,8 @@ Exact:   f(x) = sum_k w_k y_k,  w = softmax_k(<(x, 1), key_k>),  keys known as b
 Stored:  slopes K_k and offsets G_k of t = x - origin, values V_k = y_k less a middle, which is added at the end.
 
 The program is an Attend of the input, by a network of one Attention: every query entry is an input less an origin, or
-the constant 1; keys and values are numbers that tokens hold. Keys of the program may be any quantity: they are what
-balls hold for all inputs.
+the constant 1; keys and values are numbers that tokens hold. Keys of the program may be any quantity that has values on
+the whole box: they are what balls hold for all inputs.
 
 Claim: for every x of the dtype in the box, |computed - f(x)| <= `rounding_error` in every output. Steps, each from
 where the one before ended; S = max y - min y:
@@ -90,6 +90,8 @@ def rounding_error(
     (p, d), u = kernel.slopes.shape, model.unit
     fits = len(keys) == p and len(keys[0]) == d + 1 and kernel.values.shape == responses.shape
     require(fits, "a kernel and a program of other sizes")
+    known = all(entry.is_finite() for key in keys for entry in key)
+    require(known, "keys of the program that are not known to be defined on the whole box")
     reach = np.maximum(np.abs(low - kernel.origin), np.abs(high - kernel.origin)) * UP
     moved = np.where(kernel.origin != 0, u * reach * UP, 0.0) + 2 * model.tiny
     sizes = np.abs(kernel.slopes) @ (reach + moved) + np.abs(kernel.offsets)

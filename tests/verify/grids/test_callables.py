@@ -62,9 +62,22 @@ def _certificate(**changes: Any) -> Change:
     return lambda header, arrays: header["certificate"].update(changes)
 
 
+def _features(header: dict, arrays: dict) -> None:
+    """Of one argument more features than there are functions, all of them the input."""
+    arrays["program.1.weight.0"] = np.ascontiguousarray(arrays["program.1.weight.0"][:, [0, 1, 1]])
+    arrays["program.1.bias"] = np.zeros((1, 3))
+
+
+def _tokens(header: dict, arrays: dict) -> None:
+    """More tokens of one argument, all of them the input: the function of each is put out."""
+    arrays["program.1.bias"] = np.zeros((3, 2))
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
+        (_features, "does not fit"),
+        (_tokens, "several tokens"),
         (_value, "does not follow"),
         (_constant, "contradict"),
         (_certificate(conditions=[]), "what is assumed"),

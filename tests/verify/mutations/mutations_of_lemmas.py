@@ -163,6 +163,8 @@ LEMMAS = (
     Mutation("kernel.py", "_logit_errors", "* half[j]", "* 0", "kernel: a moved weight is refused (slopes)"),
     Mutation("kernel.py", "_less_middle", "size(ball - middle)", "size(ball - ball.mid())",
              "kernel: a moved weight is refused (slopes)"),
+    Mutation("kernel.py", "rounding_error", "entry.is_finite()", "True",
+             "refused: a kernel's keys in the program that have no value"),
     Mutation("kernel.py", "kernel_bound", "step.mask is not None", "False", "refused: a causal kernel in the program"),
     Mutation("kernel.py", "kernel_bound", "np.array_equal(queries.constant[0], np.eye(d + 1)[d])", "True",
              "refused: a kernel's one in the program"),

@@ -64,6 +64,12 @@ def source(*places: int) -> Change:
     return change
 
 
+def keys_without_a_value(header: Header, arrays: Arrays) -> None:
+    """Centres that are quotients by a root of what is negative, and a bound that any two averages of responses keep."""
+    header["program"]["steps"][1] = {"step": "Normalise", "of": 0, "norm": "rms", "eps": -5.0}
+    header["certificate"].update(bound=100.0, terms=[])
+
+
 def there_and_back(by: float, feature: int = 0) -> Change:
     """A feature plus a number, and less it again, before the first layer."""
 
@@ -134,6 +140,7 @@ STRUCTURE: dict[str, tuple[str, Change]] = {
     "a kernel's responses in the program": (KERNEL, scaled("program.9.bias", 1.001)),
     "a kernel's centres in the program": (KERNEL, scaled("program.1.bias", 1.001)),
     "a kernel's amplitudes in the program": (KERNEL, entry("program.3.bias", (0, 0), 1.01)),
+    "a kernel's keys in the program that have no value": (KERNEL, keys_without_a_value),
     "a program of the next token": (CAUSAL, entry("program.0.high", (0, 0), 0.5)),
     "a grid's inputs": (GRID, scaled("layers.0.weight", 1.01)),
     "a grid's inputs, doubled": (GRID, scaled("layers.0.weight", 2.0)),

@@ -121,12 +121,13 @@ class Exact:
     def _apply(self, step: Apply, place: int) -> Forms | None:
         if any(self.forms[of] is None for of in step.of):
             return None
-        if any(isinstance(one, Opaque) for one in step.functions):
-            return self._outputs(step, place)
         given = [self.of(of) for of in step.of]
         tokens, width = max(one.shape[0] for one in given), len(step.which)
         fits = all(one.shape[0] in (1, tokens) and one.shape[1] in (1, width) for one in given)
         require(fits, f"step {place} of the program does not fit")
+        if any(isinstance(one, Opaque) for one in step.functions):
+            require(tokens == 1, "a callable of several tokens, one by one")
+            return self._outputs(step, place)
         places = [(t, f) for t in range(tokens) for f in range(width)]
         applied = [(step.functions[step.which[f]], t, f) for t, f in places]
         jobs = [(one, self._arguments(step, t, f, one.variables)) for one, t, f in applied]  # type: ignore[union-attr]
