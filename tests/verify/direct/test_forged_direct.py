@@ -211,10 +211,41 @@ def reads_beyond_the_dtype() -> Forged:
     )
 
 
+def of_pieces(bound: float, *pieces: dict[str, Any], **more: Any) -> Forged:
+    """A step from -1 to 1 by a series whose own quotient is 0 and of pieces beside it, each 1 + c where it is not said
+    otherwise."""
+    nowhere = {"origin": 0.0, "below": []}
+    beside = [{**nowhere, "low": 1.0, "high": 1.0, "coefficients": [], **one} for one in pieces]
+    stored = series([(-1, 0, -1), (1, 0, 1)], beside=beside, **{"low": 0.0, "high": 0.0, **more})
+    net = Network([embed(anchors([(-1.0, -1.0), (1.0, 1.0)])), head(grid=(2,))])
+    return Forged(net, bound, np.zeros((1, 1)), stored=[stored])
+
+
+def pieces_of_which_nothing_is_taken() -> Forged:
+    """2^-151 is 0 in float32, but of a piece of 1000 2^111, and times 2^40, it is 1000."""
+    piece = {"coefficients": [[2, 1000 * 2.0**111]], "scale": 2.0**-151}
+    return of_pieces(5.0, piece, scale=2.0**40, shift=-1000.0)
+
+
+def pieces_beyond_the_dtype() -> Forged:
+    """Two that cancel, each of 3e41, of which 2^-40 is taken behind them."""
+    return of_pieces(1e25, *({"coefficients": [[2, 1e3]], "scale": one} for one in (3e38, -3e38)), scale=2.0**-40)
+
+
+def factors_of_pieces_beyond_the_dtype() -> Forged:
+    return of_pieces(1e25, *({"coefficients": [[2, -1 + 2.0**-20]], "scale": one} for one in (1e39, -1e39)))
+
+
+def pieces_that_are_clipped_nowhere() -> Forged:
+    return of_pieces(5.0, {"low": None, "high": None, "scale": -1.0}, low=None, high=None)
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
     skips_with_sums_of_their_own, keys_folded_into_queries, reads_beyond_the_dtype,
+    pieces_of_which_nothing_is_taken, pieces_beyond_the_dtype, factors_of_pieces_beyond_the_dtype,
+    pieces_that_are_clipped_nowhere,
 )  # fmt: skip
 
 

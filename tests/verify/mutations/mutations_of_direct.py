@@ -21,13 +21,16 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND = (
+_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
+        "pieces_of_which_nothing_is_taken",
+        "pieces_beyond_the_dtype",
+        "factors_of_pieces_beyond_the_dtype",
     )
 )
 
@@ -48,6 +51,9 @@ _MORE = "two_keys: heads of more keys are no sigmoids"
 DIRECT = (
     Mutation("series.py", "Series._whole", "abs(one.scale) * off", "0.0", _SUMS),
     Mutation("series.py", "Series._whole", "model.gamma(len(self.beside) + 2) * most", "0.0", _SUMS),
+    Mutation("series.py", "Series._whole", "model.tiny * (4 + size)", "4 * model.tiny", _TAKEN),
+    Mutation("series.py", "Series._whole", "numbers < model.largest / 4", "True", _PIECES),
+    Mutation("series.py", "Series._whole", ", *(abs(one.scale) for one in self.beside)", "", _FACTORS),
     Mutation("series.py", "Series._function", "q if piece is self else made", "q if True else made", _ELBOW),
     Mutation("series.py", "Series.read", "max(calm, self._folded(keys, turns, model, size))", "calm", _ELBOW),
     Mutation("scalar/part.py", "Part.read_otherwise", "half + self.lean", "half", _TURNS),
