@@ -233,7 +233,7 @@ def pieces_beyond_the_dtype() -> Forged:
 
 
 def factors_of_pieces_beyond_the_dtype() -> Forged:
-    return of_pieces(1e25, *({"coefficients": [[2, -1 + 2.0**-20]], "scale": one} for one in (1e39, -1e39)))
+    return of_pieces(1e36, *({"coefficients": [[2, -1 + 2.0**-20]], "scale": one} for one in (1e39, -1e39)))
 
 
 def pieces_that_are_clipped_nowhere() -> Forged:
