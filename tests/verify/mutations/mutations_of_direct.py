@@ -70,6 +70,8 @@ DIRECT = (
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
+    Mutation("direct.py", "Directly.read", "total < self.model.largest", "True",
+             "direct_lemmas: softmaxes of values whose sum overflows are refused"),
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array",
              "weighed: groups whose logits differ in the sign of a 0 have one base"),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),
