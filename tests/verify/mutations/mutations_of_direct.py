@@ -21,7 +21,7 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS = (
+_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
@@ -31,6 +31,8 @@ _CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS = (
         "pieces_of_which_nothing_is_taken",
         "pieces_beyond_the_dtype",
         "factors_of_pieces_beyond_the_dtype",
+        "logits_of_one_feature",
+        "logits_of_another_feature",
     )
 )
 
@@ -70,6 +72,10 @@ DIRECT = (
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
+    Mutation("groups.py", "_groups", "one = replace(one, every=alone.every)", "pass", _OWN),
+    Mutation("groups.py", "valued", "wrong, direct = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])",
+             "direct = (0.0, direct[1])", _OWN),
+    Mutation("groups.py", "_groups", "elif alone is not None and", "elif one is not None and", _OTHER),
     Mutation("direct.py", "Directly.read", "total < self.model.largest", "True",
              "direct_lemmas: softmaxes of values whose sum overflows are refused"),
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array",
