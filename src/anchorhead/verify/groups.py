@@ -16,7 +16,7 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.context import Context, Reads, Tokens, every
 from anchorhead.verify.direct import Weighed
-from anchorhead.verify.errors import require
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken, in_motion, read
@@ -103,16 +103,16 @@ def _groups(
         own = slice(first, first + size)
         first += size
         toward = context.exact.entry(*part.of.entry).argument if part is not None and part.of.own_logits else None
-        alone = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own])
-        one = alone
-        if toward is not None:
-            one = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own], toward)
+        given = x, Forms.constants(weight[own]), context.quantities, context.model, bias[own]
+        alone = lowered(*given)
+        one = alone if toward is None else lowered(*given, toward)
         if one is alone and one is not None and isinstance(one.number, int):
             one = replace(one, number=(token, one.number))
         elif alone is not None and context.model.direct:
             constant = not isinstance(alone.number, int) and weight[own].any()
             require(not constant, "direct: a group whose logits are multiples of a constant")
-            require(one is not None, "direct: a group whose logits are said to be of another number than they are")
+            if one is None:
+                raise NotVerified("direct: a group whose logits are said to be of another number than they are")
             one = replace(one, every=alone.every)  # whatever is said of them, they may be computed as those of a head
         found.append((one, part, own))
     return found
