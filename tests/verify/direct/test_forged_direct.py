@@ -270,12 +270,22 @@ def logits_of_another_feature() -> Forged:
     return logits_of_their_own(2)
 
 
+def shifts_near_the_largest_number() -> Forged:
+    """Of float64: it is a number, and so are three times as much, but not 2^27 times as much."""
+    registers, layer = anchors([(-1.0, -1.0), (1.0, 1.0)]).astype(np.float64), head(3.0)
+    first = Embed(np.eye(4, 1), np.zeros(4), tokens=1, registers=registers)
+    weights = (one.astype(np.float64) for one in (layer.query, layer.key, layer.value, layer.output))
+    net = Network([first, Attention(*weights, grid=(2,))])
+    return Forged(net, 1e304, np.zeros((1, 1)), stored=[series([(-1, 0, -1), (1, 0, 1)], shift=1e302)])
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
     skips_with_sums_of_their_own, keys_folded_into_queries, reads_beyond_the_dtype,
     pieces_of_which_nothing_is_taken, pieces_beyond_the_dtype, factors_of_pieces_beyond_the_dtype,
     pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
+    shifts_near_the_largest_number,
 )  # fmt: skip
 
 
