@@ -12,6 +12,7 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
               rounding is bounded by the reads alone;
   two keys    or a head of two keys that weigh anything is computed by one sigmoid, where the file says so (`two_keys`),
               and hands on what it reads;
+  softmaxes   or it is computed as sum_k v_k e_k / sum_k e_k, e_k = exp(z_k - max z): v_k weighs 1, and not 1 / keys;
   groups      groups of a Softmax whose logits are the same (0 and -0 are), in one feature t each, may be heads of one
               base b, of which an output takes c_o = V_om / b_m (in float64), V being the values that the map behind
               them gives its keys: b is the row of V, of all outputs and groups, with the largest |number|, the first of
@@ -34,7 +35,8 @@ Lemma. With the error and size of `Directly.read` in the place of a softmax's, w
 Proof. Constants: k addends of n, c their sum, become one that is rounded: relatively that is off by u and what float64
 loses (`own_error` counts twice what one sum of float64 loses: the verifier's and this one), then n - k additions
 follow; the plain sum has n - 1 of them, and k = 1 rounds c as often as the plain product does. Keys: a key that is left
-out weighs less than e^-SILENT, which is below tiny; sums of fewer terms round less.
+out weighs less than e^-SILENT, which is below tiny; sums of fewer terms round less. Softmaxes: the quotient of sums has
+as many roundings as the sum of quotients, and e_k <= 1, up to its rounding, so that sum_k |v_k| e_k does not overflow.
 Folding: relative to |W| (|scale q| + |shift|) and |b|, a product W' q has the two roundings of W' and its own, b' one,
 and m reads and b' are added by m additions: gamma_(m + 3) of the former and gamma_(m + 1) of |b|. The plain sum of m
 terms has gamma_(m - 1) of the reads' sizes, or less where m <= 2, and gamma_m of |b|, or u |sum| where m = 1. 6u of the
@@ -56,6 +58,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anchorhead.verify.errors import require
 from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import Arithmetic
 from anchorhead.verify.scalar.part import Calm
@@ -94,6 +97,8 @@ class Directly:
     ) -> tuple[float, float, Calm | None] | None:
         """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, a bound
         on |scale q| + |shift|, and where it is off by less; off: how far offsets may be; None: it is a softmax."""
+        total = 2 * len(values) * float(np.abs(values).max())
+        require(total < self.model.largest, f"direct: a sum of values may overflow in {self.model.dtype}")
         off = np.zeros(len(slopes)) if off is None else off
         name = tuple(one.tobytes() for one in (slopes, offsets, values, off))
         keys = slopes, offsets, values

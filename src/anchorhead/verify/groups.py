@@ -16,7 +16,7 @@ from anchorhead.verify.claims import Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.context import Context, Reads, Tokens, every
 from anchorhead.verify.direct import Weighed
-from anchorhead.verify.errors import require
+from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken, in_motion, read
@@ -103,12 +103,17 @@ def _groups(
         own = slice(first, first + size)
         first += size
         toward = context.exact.entry(*part.of.entry).argument if part is not None and part.of.own_logits else None
-        one = lowered(x, Forms.constants(weight[own]), context.quantities, context.model, bias[own], toward)
-        if one is not None and isinstance(one.number, int):
+        given = x, Forms.constants(weight[own]), context.quantities, context.model, bias[own]
+        alone = lowered(*given)
+        one = alone if toward is None else lowered(*given, toward)
+        if one is alone and one is not None and isinstance(one.number, int):
             one = replace(one, number=(token, one.number))
-        elif one is not None and context.model.direct:
-            constant = not one.logits.whole and weight[own].any()
+        elif alone is not None and context.model.direct:
+            constant = not isinstance(alone.number, int) and weight[own].any()
             require(not constant, "direct: a group whose logits are multiples of a constant")
+            if one is None:
+                raise NotVerified("direct: a group whose logits are said to be of another number than they are")
+            one = replace(one, every=alone.every)  # whatever is said of them, they may be computed as those of a head
         found.append((one, part, own))
     return found
 
@@ -154,6 +159,8 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
             require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
             ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
             direct = ratio * head.error, ratio * head.size
+            if one.logits.whole:  # logits of the number that heads ask with are off by as much as all that are computed
+                wrong, direct = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
         taken.append(Taken(take, wrong, Unit(one, (part,), claimed)))
     reads += read(context, [taken], where, weights=True)[0]
@@ -166,7 +173,7 @@ def _as_heads(context: Context, pairs: list) -> list[Weighed | None]:
     """The heads as which groups may be computed, by the evaluation that they are in one sum for."""
     if not context.model.direct or len({values.shape[1] for _, values in pairs}) > 1:
         return [None] * len(pairs)
-    every = [None if one is None or one.logits.whole else one.every for one, _ in pairs]
+    every = [None if one is None or one.every[0].whole else one.every for one, _ in pairs]
     logits = [None if one is None else (one[0].slopes, one[0].offsets, one[1]) for one in every]
     return context.directly.weighed(logits, np.stack([values for _, values in pairs], axis=1))
 

@@ -23,9 +23,10 @@ multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the s
     |N~ / D~ - N / D| = |(N~ - N) - q (D~ - D)| / D~ <= (e_N + |q| e_D) / (D - e_D),
 
 and the quotient is rounded once. Pieces are off by f times as much; n of them are rounded by gamma_(n + 2) of the sum
-of all: a rounding of f, one of its product, and n sums. All of this is bounded on PIECES of the interval of s: |s| by
-its ends, and a polynomial from its value at the middle, by Taylor's theorem: it is no further than half a piece times
-its slope there, and half the square of that times the largest that its second derivative may be.
+of all: a rounding of f, one of its product, and n sums; f may underflow, too, which is tiny times what it takes. No sum
+of pieces may overflow, whatever is taken of it behind them. All of this is bounded on PIECES of the interval of s: |s|
+by its ends, and a polynomial from its value at the middle, by Taylor's theorem: it is no further than half a piece
+times its slope there, and half the square of that times the largest that its second derivative may be.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Series:
         """Bounds on |scale q|, as computed, and |shift|, for t between low and high; refused where something on the way
         may overflow: their sum too, of which a map behind may take little."""
         found = abs(self.scale) * self._whole(low, high, model)[0] * SLACK, abs(self.shift)
-        require(sum(found) < model.largest / 4, f"direct: a series may overflow in {model.dtype}")
+        require(sum(found) < model.largest / 4, _overflow(model))
         return found
 
     def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float, Calm | None]:
@@ -106,9 +107,12 @@ class Series:
         most, error = self._computed(low, high, model)
         for one in self.beside:
             size, off = one._computed(low, high, model)
-            most, error = most + abs(one.scale) * size, error + abs(one.scale) * off + 4 * model.tiny
+            most, error = most + abs(one.scale) * size, error + abs(one.scale) * off + model.tiny * (4 + size)
         error += bool(self.beside) * model.gamma(len(self.beside) + 2) * most
-        return (most + error) * SLACK, error * SLACK
+        found = (most + error) * SLACK, error * SLACK
+        numbers = max([found[0], *(abs(one.scale) for one in self.beside)])
+        require(numbers < model.largest / 4, _overflow(model))
+        return found
 
     @np.errstate(all="ignore")  # what is not finite is refused
     def _computed(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
@@ -134,7 +138,7 @@ class Series:
             wide = (half * slope + half**2 / 2 * curved) * SLACK + own * sizes.sum(axis=0)
             return value - wide, value + wide, off * SLACK
 
-        overflow = f"direct: a series may overflow in {model.dtype}"
+        overflow = _overflow(model)
         left, right, wrong = bounds((1, 1.0), *self.powers)
         least, _, other = bounds((0, 1.0), *self.below)
         kept = (least - other) / SLACK
@@ -202,6 +206,10 @@ def _read(row: dict[str, Any], dtype: str) -> Found:
 
 
 _NONE = "a series of numbers that are none"
+
+
+def _overflow(model: Arithmetic) -> str:
+    return f"direct: a series may overflow in {model.dtype}"
 
 
 def _quotient(row: dict[str, Any], dtype: str) -> Series:

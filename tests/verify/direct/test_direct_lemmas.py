@@ -147,6 +147,15 @@ def test_heads_are_as_far_off_as_their_series() -> None:
     assert not replace(part, direct=(1e-2, 7.0)).covers(other)
 
 
+def test_softmaxes_of_values_whose_sum_overflows_are_refused() -> None:
+    """A GPU divides by the sum of weights last: it adds up 8 values of 8e37."""
+    model, nothing = replace(MODELS["float32"], direct=True), np.zeros(8)
+    slopes = np.arange(8.0)
+    assert Directly(model).read(slopes, nothing, np.full(8, 5e36), (-1.0, 1.0)) is None
+    with pytest.raises(NotVerified, match="overflow"):
+        Directly(model).read(slopes, nothing, np.full(8, 8e37), (-1.0, 1.0))
+
+
 def test_equal_heads_are_counted_on_all_of_their_intervals() -> None:
     keys, dtype, low, high = heads_directly.HEADS["a line, float32"]
     stored = heads_directly.stored(keys, dtype)

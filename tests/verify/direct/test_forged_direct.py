@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,16 @@ import numpy as np
 import pytest
 
 from anchorhead.domain import Box
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.steps import Affine, Term
 from anchorhead.network import Attention, Embed, Linear, Network, Softmax
+from anchorhead.network.claim_table import ClaimTable
 from anchorhead.network.derivation import Derivation
 from anchorhead.proof.statement import Statement
 from anchorhead.verify import verify
+
+from ..naming import together
 
 NOWHERE: dict[str, Any] = {"origin": 0.0, "low": None, "high": None, "coefficients": [], "scale": 1.0, "shift": 0.0}
 
@@ -40,6 +44,8 @@ class Forged:
     high: Any = 1.0
     low: Any = -1.0
     stored: list[dict[str, Any]] = field(default_factory=list)
+    claims: ClaimTable = field(default_factory=ClaimTable.empty)
+    """Of softmaxes that are said to compute tanh of the last input."""
 
     @property
     def box(self) -> Box:
@@ -53,13 +59,16 @@ class Forged:
         statement = Statement(self.bound, (), "by hand", "a map", evaluations=("plain", "direct"))
         return self.network.with_(
             program=self._program(),
-            derivation=Derivation("by hand", {"series": self.stored}),
+            derivation=Derivation("by hand", {"series": self.stored}, claims=self.claims),
             certificate=statement.certificate(self.box, self.network.dtype),
         )
 
     def _program(self) -> Program:
         writer, tokens = Writer(), self.network.embed.tokens or 1
         x = writer.input([f"x{n}" for n in range(self.inputs)], self.box.low, self.box.high, tokens=tokens)
+        if len(self.claims.units):
+            last = writer.affine({x: np.eye(self.inputs)[-1:]}, np.zeros(1))
+            writer.apply(parse("tanh(x)"), (last,), ("x",), 1)
         weight = self.weight if tokens == 1 else self.weight.reshape(1, 1, tokens, self.inputs)
         return writer.program(writer.add(Affine((Term(x, weight),), np.full((1, 1), self.constant)), "map"))
 
@@ -211,10 +220,72 @@ def reads_beyond_the_dtype() -> Forged:
     )
 
 
+def of_pieces(bound: float, *pieces: dict[str, Any], **more: Any) -> Forged:
+    """A step from -1 to 1 by a series whose own quotient is 0 and of pieces beside it, each 1 + c where it is not said
+    otherwise."""
+    nowhere = {"origin": 0.0, "below": []}
+    beside = [{**nowhere, "low": 1.0, "high": 1.0, "coefficients": [], **one} for one in pieces]
+    stored = series([(-1, 0, -1), (1, 0, 1)], beside=beside, **{"low": 0.0, "high": 0.0, **more})
+    net = Network([embed(anchors([(-1.0, -1.0), (1.0, 1.0)])), head(grid=(2,))])
+    return Forged(net, bound, np.zeros((1, 1)), stored=[stored])
+
+
+def pieces_of_which_nothing_is_taken() -> Forged:
+    """2^-151 is 0 in float32, but of a piece of 1000 2^111, and times 2^40, it is 1000."""
+    piece = {"coefficients": [[2, 1000 * 2.0**111]], "scale": 2.0**-151}
+    return of_pieces(5.0, piece, scale=2.0**40, shift=-1000.0)
+
+
+def pieces_beyond_the_dtype() -> Forged:
+    """Two that cancel, each of 3e41, of which 2^-40 is taken behind them."""
+    return of_pieces(1e25, *({"coefficients": [[2, 1e3]], "scale": one} for one in (3e38, -3e38)), scale=2.0**-40)
+
+
+def factors_of_pieces_beyond_the_dtype() -> Forged:
+    return of_pieces(1e36, *({"coefficients": [[2, -1 + 2.0**-20]], "scale": one} for one in (1e39, -1e39)))
+
+
+def pieces_that_are_clipped_nowhere() -> Forged:
+    return of_pieces(5.0, {"low": None, "high": None, "scale": -1.0}, low=None, high=None)
+
+
+def logits_of_their_own(inputs: int) -> Forged:
+    """A group that asks with the first input is said to compute tanh of the last one, each logit being a sum of its
+    own; but it runs as any other group of one feature does."""
+    signs, count = (-1.0, 1.0), 20
+    keys, logits = np.repeat(signs, count), np.zeros((2 * count, inputs), np.float32)
+    logits[:, 0] = keys
+    first = Embed(np.eye(inputs, dtype=np.float32), np.zeros(inputs, np.float32), tokens=1)
+    net = Network([first, Linear(logits), Softmax((2 * count,)), Linear(keys[None].astype(np.float32))])
+    stored = series([(one, 0.0, one) for one in keys.tolist()], scale=2.0**-30, shift=8.0)
+    claims = replace(together(0, 1, 0.0), numbers=np.array([[0.0, 0.0, 1.0, 0.0, 0.0]]))
+    return Forged(net, 1.5, np.zeros((1, inputs)), stored=[stored], claims=claims)
+
+
+def logits_of_one_feature() -> Forged:
+    return logits_of_their_own(1)
+
+
+def logits_of_another_feature() -> Forged:
+    return logits_of_their_own(2)
+
+
+def shifts_near_the_largest_number() -> Forged:
+    """Of float64: it is a number, and so are three times as much, but not 2^27 times as much."""
+    registers, layer = anchors([(-1.0, -1.0), (1.0, 1.0)]).astype(np.float64), head(3.0)
+    first = Embed(np.eye(4, 1), np.zeros(4), tokens=1, registers=registers)
+    weights = (one.astype(np.float64) for one in (layer.query, layer.key, layer.value, layer.output))
+    net = Network([first, Attention(*weights, grid=(2,))])
+    return Forged(net, 1e304, np.zeros((1, 1)), stored=[series([(-1, 0, -1), (1, 0, 1)], shift=1e302)])
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
     skips_with_sums_of_their_own, keys_folded_into_queries, reads_beyond_the_dtype,
+    pieces_of_which_nothing_is_taken, pieces_beyond_the_dtype, factors_of_pieces_beyond_the_dtype,
+    pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
+    shifts_near_the_largest_number,
 )  # fmt: skip
 
 

@@ -21,13 +21,18 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND = (
+_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
+        "pieces_of_which_nothing_is_taken",
+        "pieces_beyond_the_dtype",
+        "factors_of_pieces_beyond_the_dtype",
+        "logits_of_one_feature",
+        "logits_of_another_feature",
     )
 )
 
@@ -48,6 +53,9 @@ _MORE = "two_keys: heads of more keys are no sigmoids"
 DIRECT = (
     Mutation("series.py", "Series._whole", "abs(one.scale) * off", "0.0", _SUMS),
     Mutation("series.py", "Series._whole", "model.gamma(len(self.beside) + 2) * most", "0.0", _SUMS),
+    Mutation("series.py", "Series._whole", "model.tiny * (4 + size)", "4 * model.tiny", _TAKEN),
+    Mutation("series.py", "Series._whole", "numbers < model.largest / 4", "True", _PIECES),
+    Mutation("series.py", "Series._whole", ", *(abs(one.scale) for one in self.beside)", "", _FACTORS),
     Mutation("series.py", "Series._function", "q if piece is self else made", "q if True else made", _ELBOW),
     Mutation("series.py", "Series.read", "max(calm, self._folded(keys, turns, model, size))", "calm", _ELBOW),
     Mutation("scalar/part.py", "Part.read_otherwise", "half + self.lean", "half", _TURNS),
@@ -64,6 +72,12 @@ DIRECT = (
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
+    Mutation("groups.py", "_groups", "one = replace(one, every=alone.every)", "pass", _OWN),
+    Mutation("groups.py", "valued", "wrong, direct = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])",
+             "direct = (0.0, direct[1])", _OWN),
+    Mutation("groups.py", "_groups", "elif alone is not None and", "elif one is not None and", _OTHER),
+    Mutation("direct.py", "Directly.read", "total < self.model.largest", "True",
+             "direct_lemmas: softmaxes of values whose sum overflows are refused"),
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array",
              "weighed: groups whose logits differ in the sign of a 0 have one base"),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),

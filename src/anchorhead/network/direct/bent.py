@@ -52,8 +52,7 @@ class BentHead:
             *parts, rest = scratch.split([*[block] * len(self.others), len(scratch) - block * len(self.others)])
             parts = [part[: len(s)] for part in parts]
             for part, (head, piece) in zip(parts, self.others, strict=True):
-                ends = [end if math.isfinite(end) else None for end in (piece.low, piece.high)]
-                yield partial(torch.clamp, s, *ends, out=part)
+                yield partial(torch.clamp, s, piece.low, piece.high, out=part)
                 yield from head.operations(part, rest[: head.scratch(len(part))])
             yield from self.first.operations(s, rest[: self.first.scratch(len(s))])
             for part, (_, piece) in zip(parts, self.others, strict=True):

@@ -135,9 +135,10 @@ def _product(a: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _halves(a: Any) -> tuple[Any, Any]:
-    scaled = a * 134_217_729.0
-    high = scaled - (scaled - a)
-    return high, a - high
+    mantissa, power = np.frexp(a)  # of which no product overflows
+    scaled = mantissa * 134_217_729.0
+    high = scaled - (scaled - mantissa)
+    return np.ldexp(high, power), np.ldexp(mantissa - high, power)
 
 
 def _head(
