@@ -47,6 +47,8 @@ from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.part import Calm, Part
 from anchorhead.verify.two_keys import Keys, TwoKeys, read_two_keys
 
+MAX_FITTING = 16
+"""Series that one head may be computed by: each is proven for it."""
 MAX_SERIES, MAX_POWER, MAX_PIECES, PIECES = 1000, 48, 8, 512
 TURNS = 64.0
 """How far logits are apart beyond which no turn of a softmax is felt."""
@@ -232,6 +234,7 @@ def that_may_run(series: Sequence[Found], keys: Keys, off: np.ndarray) -> list[F
     keys of a series, but for what some are off by, is refused."""
     own = set(zip(*(one[off == 0].tolist() for one in keys), strict=True))
     found = [one for one in series if one.keys <= own]
+    require(len(found) <= MAX_FITTING, f"direct: {len(found)} series of one head, of which one runs")
     if off.any():
         slopes, offsets, values = keys
         for one in series:

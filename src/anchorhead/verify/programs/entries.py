@@ -15,6 +15,8 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.programs.expressions import Expression, evaluated
 from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Program
 
+MAX_PAIRS = 2**20
+"""Tokens that meet tokens in one step: they grow as the square of what a file holds."""
 Rules = Mapping[str, Callable[..., Any]]
 Rows = list[list[Any]]
 """Tokens, and their features."""
@@ -47,6 +49,7 @@ def _step(step: object, found: Sequence[Rows], rules: Rules) -> Rows:
                 rows.append([_applied(step.functions[k], one, rules) for k, one in zip(step.which, named, strict=True)])
             return rows
         case Dot():
+            _require_few(found[step.a], found[step.b])
             return [[_inner(a, b, rules) for b in found[step.b]] for a in found[step.a]]
         case Attend():
             return _attended(step, found, rules)
@@ -89,6 +92,10 @@ def _affine(step: Affine, found: Sequence[Rows], rules: Rules) -> Rows:
     return [[entry(t, f) for f in range(width)] for t in range(tokens)]
 
 
+def _require_few(a: Rows, b: Rows) -> None:
+    require(len(a) * len(b) <= MAX_PAIRS, f"a step of a program in which {len(a):,} x {len(b):,} tokens meet")
+
+
 def _inner(a: Sequence[Any], b: Sequence[Any], rules: Rules) -> Any:
     return rules["add"](*(rules["mul"](x, y) for x, y in zip(a, b, strict=True)))
 
@@ -99,6 +106,7 @@ def _attended(step: Attend, found: Sequence[Rows], rules: Rules) -> Rows:
         require(step.queries is step.keys and step.mask is None, "a mean with queries, keys or a mask is not modelled")
         return [[_mean(column, rules) for column in zip(*values, strict=True)]]
     rows = []
+    _require_few(found[step.queries], found[step.keys])
     for i, query in enumerate(found[step.queries]):
         seen = len(values) if step.mask is None else i + 1
         weights = [rules["exp"](_inner(query, key, rules)) for key in found[step.keys][:seen]]

@@ -174,6 +174,7 @@ class _Proof:
                 continue
             batch, ready = ready[:BATCH], ready[BATCH:]
             for cell, one, size in self._rounded(batch):
+                require(not np.isnan(one), "a head of which cannot be told how far it is off")
                 wide = cell.remainder > REST * max(self.floor, one) or one > self.goal
                 if wide and cell.depth < DEEPEST:
                     waiting += self._halves(cell.left, cell.right, cell.depth)
