@@ -143,7 +143,7 @@ DIRECT = (
     Mutation("groups.py", "valued", "direct = ratio * head.error", "direct = 0.0 * head.error", _COUNTED),
     Mutation("groups.py", "valued", "head.error, ratio * head.size", "head.error, 0.0 * head.size", _COUNTED),
     Mutation("groups.py", "valued", "ratio = float(np.abs(", "ratio = float(0.9 * np.abs(", _COUNTED),
-    Mutation("groups.py", "valued", "+ np.abs(head.take) * head.error", "", _HEARD),
+    Mutation("groups.py", "valued", "context.model, True) + np.abs(head.take) * head.error", "context.model, True)", _HEARD),
     Mutation("groups.py", "valued", "not own.any() and head is None", "not own.any()", _HEARD),
     Mutation("groups.py", "_groups", "require(not constant", "require(True",
              "weighed: groups of constants are refused"),
