@@ -117,6 +117,10 @@ def _reads(
     taken: list[list[Taken]] = [[] for _ in asked]
     reads: list[list[Reads]] = [[] for _ in asked]
     copies = 0
+    for h, one in ((h, one) for heads in asked for h, (one, _) in enumerate(heads) if isinstance(one, Reading)):
+        if layer.output[h].any():
+            logits, ends = one.every
+            context.directly.expect(logits.slopes, logits.offsets, ends)
     for i, heads in enumerate(asked):
         readings = [one if isinstance(one, Reading) else None for one, _ in heads]
         moving = in_motion((readings[h], one) for (h, _), one in named[i].items())

@@ -86,6 +86,13 @@ class Directly:
     def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
         self.known: dict[tuple, tuple[float, float, tuple[float, float, Calm | None]]] = {}
+        self.hulls: dict[tuple, tuple[float, float]] = {}
+
+    def expect(self, slopes: np.ndarray, offsets: np.ndarray, ends: tuple[float, float]) -> None:
+        """A head will be asked between these ends, too: all that are equal are proven at once."""
+        name = slopes.tobytes(), offsets.tobytes()
+        low, high = self.hulls.get(name, ends)
+        self.hulls[name] = min(low, ends[0]), max(high, ends[1])
 
     def read(
         self,
@@ -107,7 +114,8 @@ class Directly:
             return None
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
-            low, high = min(low, ends[0]), max(high, ends[1])
+            expected = self.hulls.get(name[:2], ends)
+            low, high = min(low, ends[0], expected[0]), max(high, ends[1], expected[1])
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
             errors, sizes, calms = zip(*(one.read(keys, low, high, self.model) for one in series), strict=True)
             calm = None if len(series) > 1 or calms[0] is None else (calms[0][0] + lost, calms[0][1])
