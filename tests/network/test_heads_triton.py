@@ -10,15 +10,17 @@ pytest.importorskip("triton")
 
 SCRIPT = """
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import torch
 import triton.language as tl
 from anchorhead.network.direct import heads_triton
+from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.heads_triton import FusedSeries, FusedSigmoid, FusedSoftmax
-from anchorhead.network.direct.series import Series
+from anchorhead.network.direct.series import Piece, Series
 from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
 
 heads_triton.libdevice = SimpleNamespace(exp=lambda x: tl.exp(x))  # the interpreter has none
@@ -30,6 +32,10 @@ SERIES = [
     (0.1, -0.5, INFINITE, (), ()),
     (0.1, -INFINITE, 0.5, (), ((1, 0.1), (2, 0.9))),
 ]
+PIECES = (
+    Piece(0.5, 0.5, 1.5, ((2, 0.3), (3, 0.1)), (), 0.75),
+    Piece(-1.0, -INFINITE, -1.0, ((2, 0.1),), ((1, -0.1), (2, 0.2)), -1.25),
+)
 def agree(head, kernel, t):
     one, other = t.clone(), t.clone()
     for operation in head.operations(one, torch.empty(head.scratch(len(t)), dtype=t.dtype)):
@@ -43,7 +49,9 @@ for dtype in ("float32", "float64"):
     for origin, low, high, above, below in SERIES:
         found = Series((0.0,), (0.0,), (0.0,), origin, low, high, above, 1.0, 0.0, 9.0, 1.0, below)
         head = SeriesHead(found, dtype)
-        agree(head, FusedSeries(head.ends, origin, head.above, head.below, t.dtype, t.device), t)
+        agree(head, FusedSeries([head.quotient], t.dtype, t.device), t)
+        bent = BentHead(replace(found, beside=PIECES), dtype)
+        agree(bent, FusedSeries(bent.quotients, t.dtype, t.device), t)
     keys = np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.1, 0.2]), np.array([1.0, 2.0, -1.0])
     softmax = SoftmaxHead(*keys, dtype, "cpu")
     agree(softmax, FusedSoftmax(*(one.flatten() for one in (softmax.slopes, softmax.offsets, softmax.values))), t)

@@ -1,7 +1,7 @@
 """A head of several pieces in torch: a series, and others beside it, each of t clipped to where it counts.
 
 What the others give is computed from t first, on a block that stays in the cache, then the first takes the place of t,
-and the others are added to it.
+and the others are added to it. On a GPU all is one kernel (`heads_triton`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from anchorhead.network.direct.heads import ON_DEVICE, SERIES_BLOCK, Operation, SeriesHead
+from anchorhead.network.direct.heads import ON_DEVICE, SERIES_BLOCK, Operation, SeriesHead, kernel_of
 from anchorhead.network.direct.series import Series
 
 
@@ -31,6 +31,13 @@ class BentHead:
             (SeriesHead(replace(found, **piece.numbers, **nowhere, beside=()), dtype, device), piece)
             for piece in found.beside
         ]
+        self.kernel = kernel_of("FusedSeries", device, self.quotients, getattr(torch, dtype), torch.device(device))
+
+    @property
+    def quotients(self) -> list[tuple]:
+        """What a kernel is told of it."""
+        beside = [(piece.scale, piece.low, piece.high, *head.quotient[3:]) for head, piece in self.others]
+        return [self.first.quotient, *beside]
 
     @property
     def _block(self) -> int:
@@ -38,6 +45,8 @@ class BentHead:
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""
+        if self.kernel is not None:
+            return 0
         block = min(count, self._block)
         return len(self.others) * block + max(head.scratch(block) for head in (self.first, *self._heads))
 
@@ -47,6 +56,9 @@ class BentHead:
 
     def operations(self, t: Tensor, scratch: Tensor) -> Iterator[Operation]:
         """From t (entries,), contiguous, to q."""
+        if self.kernel is not None:
+            yield partial(self.kernel, t)
+            return
         block = min(len(t), self._block)
         for s in t.split(block) if block else ():
             *parts, rest = scratch.split([*[block] * len(self.others), len(scratch) - block * len(self.others)])

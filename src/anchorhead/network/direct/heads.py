@@ -41,8 +41,12 @@ class SeriesHead:
         self.cubic = not found.below and [power for power, _ in found.coefficients] == [3]
         self.above = _dense([(1, 1.0), *found.coefficients])[1:]
         self.below = _dense([(0, 1.0), *found.below])
-        given = self.ends, found.origin, self.above, self.below, self.origin.dtype, torch.device(device)
-        self.kernel = kernel_of("FusedSeries", device, *given)
+        self.kernel = kernel_of("FusedSeries", device, [self.quotient], self.origin.dtype, torch.device(device))
+
+    @property
+    def quotient(self) -> tuple:
+        """What a kernel is told of it."""
+        return 1.0, self.found.low, self.found.high, self.found.origin, self.above, self.below
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""

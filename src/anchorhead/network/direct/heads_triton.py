@@ -23,38 +23,30 @@ from triton.language.extra import libdevice
 
 BLOCK = 1024
 """Entries of one program."""
+Quotient = tuple[float, float, float, float, Sequence[float], Sequence[float]]
+"""scale, low, high, origin, above, below."""
 
 
 class FusedSeries:
-    """t (entries,), contiguous, becomes q in place.
+    """t (entries,), contiguous, becomes q in place: the sum over pieces of scale s above(s) / below(s), where
+    s = clip(t, low, high) - origin.
 
-    ends          those that t is clipped to, None where it is not
-    above, below  coefficients from power 0 on: q = s above(s) / below(s), s = t - origin; below is [1.0] where there is
-                  no denominator
+    pieces        scale, low, high, origin, above and below of each: the latter are coefficients from power 0 on
     """
 
-    def __init__(
-        self,
-        ends: Sequence[float | None],
-        origin: float,
-        above: Sequence[float],
-        below: Sequence[float],
-        dtype: torch.dtype,
-        device: torch.device,
-    ) -> None:
-        low, high = ends
-        numbers = [0.0 if low is None else low, 0.0 if high is None else high, origin, *above, *below]
-        self.numbers = torch.tensor(numbers, dtype=dtype, device=device)
-        self.known = {
-            "LOW": low is not None,
-            "HIGH": high is not None,
-            "ORIGIN": origin != 0,
-            "ABOVE": len(above),
-            "BELOW": len(below),
-        }
+    def __init__(self, pieces: Sequence[Quotient], dtype: torch.dtype, device: torch.device) -> None:
+        above, below = (max(len(piece[which]) for piece in pieces) for which in (4, 5))
+        rows = [[*piece[:4], *_filled(piece[4], above), *_filled(piece[5], below)] for piece in pieces]
+        self.numbers = torch.tensor(rows, dtype=dtype, device=device)
+        self.known = {"PIECES": len(pieces), "ABOVE": above, "BELOW": below}
 
     def __call__(self, t: Tensor) -> None:
         _start(_series, t, self.numbers, **self.known)
+
+
+def _filled(coefficients: Sequence[float], count: int) -> list[float]:
+    """With zeros, which round nothing."""
+    return [*coefficients, *[0.0] * (count - len(coefficients))]
 
 
 class FusedSoftmax:
@@ -85,31 +77,28 @@ def _start(kernel: Any, t: Tensor, *arguments: Any, **known: Any) -> None:
 
 @triton.jit
 def _series(
-    t_ptr,
-    size,
-    numbers_ptr,
-    LOW: tl.constexpr,
-    HIGH: tl.constexpr,
-    ORIGIN: tl.constexpr,
-    ABOVE: tl.constexpr,
-    BELOW: tl.constexpr,
-    BLOCK: tl.constexpr,
+    t_ptr, size, numbers_ptr, PIECES: tl.constexpr, ABOVE: tl.constexpr, BELOW: tl.constexpr, BLOCK: tl.constexpr
 ):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
-    s = tl.load(t_ptr + at, inside, other=0.0)
-    if LOW:
-        s = tl.maximum(s, tl.load(numbers_ptr), propagate_nan=tl.PropagateNan.ALL)
-    if HIGH:
-        s = tl.minimum(s, tl.load(numbers_ptr + 1), propagate_nan=tl.PropagateNan.ALL)
-    if ORIGIN:
-        s -= tl.load(numbers_ptr + 2)
+    t = tl.load(t_ptr + at, inside, other=0.0)
+    total = _quotient(t, numbers_ptr, ABOVE, BELOW)
+    for piece in tl.static_range(1, PIECES):
+        own_ptr = numbers_ptr + piece * (4 + ABOVE + BELOW)
+        total += tl.load(own_ptr) * _quotient(t, own_ptr, ABOVE, BELOW)
+    tl.store(t_ptr + at, total, inside)
+
+
+@triton.jit
+def _quotient(t, numbers_ptr, ABOVE: tl.constexpr, BELOW: tl.constexpr):
+    s = tl.maximum(t, tl.load(numbers_ptr + 1), propagate_nan=tl.PropagateNan.ALL)
+    s = tl.minimum(s, tl.load(numbers_ptr + 2), propagate_nan=tl.PropagateNan.ALL) - tl.load(numbers_ptr + 3)
     q = s
     if ABOVE > 1:
-        q *= _horner(s, numbers_ptr + 3, ABOVE)
+        q *= _horner(s, numbers_ptr + 4, ABOVE)
     if BELOW > 1:
-        q = _over(q, _horner(s, numbers_ptr + 3 + ABOVE, BELOW))
-    tl.store(t_ptr + at, q, inside)
+        q = _over(q, _horner(s, numbers_ptr + 4 + ABOVE, BELOW))
+    return q
 
 
 @triton.jit
