@@ -31,6 +31,7 @@ from anchorhead.verify.functions import behaviour, clipped, is_defined
 from anchorhead.verify.named import Claimed, Named
 from anchorhead.verify.programs.exact import Entry, Exact
 from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.programs.text import shortened, written
 from anchorhead.verify.readings import Reading
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, Proven, prove
@@ -189,7 +190,7 @@ class Claims:
         rounding = form.rounding + rounding + max(total - proven.approximation, 0.0)
         form = Forms(form.ids, form.coefficients, form.constant, approximation, rounding)
         error = float((approximation + rounding)[0, 0])
-        words = f"{meant.entry.where} = {meant.entry.function}"
+        words = f"{meant.entry.where} = {shortened(written(meant.function))}"
         return Explained(form, float(proven.reach.sum()), float(proven.mass.sum()), words, error)
 
 

@@ -24,6 +24,7 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.programs.numbers import Range
 from anchorhead.verify.programs.slopes import slope_along
+from anchorhead.verify.programs.text import written
 
 NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
@@ -120,7 +121,9 @@ class _Search:
             a, b = waiting.popleft()
             cells += 1
             if cells > MAX_CELLS:
-                raise NotVerified(f"{self.f} is not bounded within {MAX_CELLS} cells on [{self.start}, {self.end}]")
+                raise NotVerified(
+                    f"{written(self.f)} is not bounded within {MAX_CELLS} cells on [{self.start}, {self.end}]"
+                )
             middle = ((a + b) / 2).mid()
             self._met(middle)
             slopes, (low, high) = self._on(a, b, middle)
@@ -146,7 +149,7 @@ class _Search:
                 turns.append((below(a), above(b), low, high))
             least, most = min(least, low), max(most, high)
         if not most - least < float("inf"):
-            raise NotVerified(f"{self.f} is not finite on [{self.start}, {self.end}]")
+            raise NotVerified(f"{written(self.f)} is not finite on [{self.start}, {self.end}]")
         steep = slope * float(moving) > STEEP * (most - least)
         return Behaviour(least, most, slope, jump, tuple(turns), steep)
 

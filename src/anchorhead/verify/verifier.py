@@ -235,9 +235,10 @@ def _with(error: float, off: float) -> float:
 
 def _shared_out(network: Network, context: Context, bound: float) -> tuple[np.ndarray, Grids]:
     """The error of every output, and grids with the allowances that the bound leaves: errors are affine in these."""
+    before = len(context.steps)
 
     def error(scale: float) -> tuple[np.ndarray, Grids]:
-        context.steps.clear()
+        del context.steps[before:]
         context.grids = Grids(context.exact, context.model, scale)
         difference = compared(walk(network, context), context.exact)
         return difference.size(context.quantities), context.grids

@@ -10,7 +10,7 @@ import pytest
 import anchorhead as ah
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.programs.program import Affine, Apply, Input, Program
-from anchorhead.verify.programs.text import ONE_LINE, formula
+from anchorhead.verify.programs.text import ONE_LINE, formula, written
 from anchorhead.verify.verifier import verify
 
 
@@ -36,7 +36,7 @@ def test_other_names_are_replaced(name: str) -> None:
 def test_names_of_steps_and_arguments_say_no_more_than_that_they_are_names() -> None:
     made = program("x", step="q = exp(x)\nverified")
     assert made.name(2) == "q2"
-    assert str(made.steps[2].functions[0]) == "sin(?)"
+    assert written(made.steps[2].functions[0]) == "sin(?)"
 
 
 def test_long_functions_are_shortened_in_the_line_and_whole_in_the_report(tmp_path: Path) -> None:

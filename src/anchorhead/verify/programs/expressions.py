@@ -77,16 +77,6 @@ class Expression:
         found = evaluated(self, at, SERIES)
         return found if isinstance(found, arb_series) else arb_series([found])
 
-    def __str__(self) -> str:
-        shown: list[str] = []
-        for op, data, places in self.nodes:
-            inside = [shown[place] for place in places]
-            if op in ("number", "variable"):
-                shown.append(f"{data:g}" if op == "number" else data if is_plain(data) else "?")
-            else:
-                shown.append(f"{op}({', '.join([*inside, *([str(data)] if data is not None else [])])})"[:80])
-        return shown[-1]
-
 
 ASINH = Expression.of((
     ("number", 1.0, ()), ("variable", "x", ()), ("integer_power", 2, (1,)), ("add", None, (0, 2)), ("sqrt", None, (3,)),
@@ -150,7 +140,7 @@ def evaluated(expression: Expression, at: Mapping[str, Number], rules: Mapping[s
         args = [found[place] for place in places]
         if op == "variable":
             if data not in at:
-                raise NotVerified(f"{expression} depends on {data!a}, which it is not given")
+                raise NotVerified(f"an expression depends on {data!a}, which it is not given")
             found.append(at[data])
         elif op == "number" and op not in rules:
             found.append(arb(data))

@@ -7,7 +7,7 @@ from typing import Any
 
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.entries import entries
-from anchorhead.verify.programs.expressions import OPERATIONS, Expression, is_plain
+from anchorhead.verify.programs.expressions import OPERATIONS, Expression, evaluated, is_plain
 from anchorhead.verify.programs.program import Affine, Apply, Input, Program
 
 MAX_TEXT = 2_000
@@ -29,6 +29,15 @@ def formula(program: Program) -> str:
     return found[0] if len(found) == 1 else f"[{', '.join(found)}]"
 
 
+def written(function: Expression) -> str:
+    """One function, in the names of its arguments."""
+    names = {name: (name if is_plain(name) else "?", 4) for name in function.variables}
+    try:
+        return evaluated(function, names, TEXTS)[0]
+    except TooLong:
+        return f"an expression of {len(function.nodes)} nodes"
+
+
 def shortened(text: str) -> str:
     """The beginning of a text that is too long for one line, and that it is no more than that."""
     return text if len(text) <= ONE_LINE else f"{text[:ONE_LINE]} … and {len(text) - ONE_LINE:,} characters more"
@@ -46,7 +55,7 @@ def _step(step: object) -> str:
         case Affine():
             return f"Affine to {step.bias.shape[1]}"
         case Apply():
-            return f"Apply {', '.join(str(one)[:40] for one in step.functions[:4] if isinstance(one, Expression))}"
+            return f"Apply {', '.join(written(one)[:40] for one in step.functions[:4] if isinstance(one, Expression))}"
     return type(step).__name__
 
 
