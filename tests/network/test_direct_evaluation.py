@@ -39,18 +39,15 @@ def converted(name: str = "relu", dtype: str = "float64", **options) -> tuple[nn
 
 
 def heads(network: ah.Network) -> list[tuple]:
-    """The anchors of every head with a series, its series, and between what its queries lie."""
+    """The anchors of every head that is computed by a clipped series, that series, and some t that it covers."""
     known = network.derivation
     assert known is not None
     found = []
-    for number, data in enumerate(known.data["shapes"]):
-        ends = [(data[end] - data["in_shift"]) / data["in_scale"] for end in ("low", "high")]
-        for part in range(data["parts"]):
-            names = (f"shape.{number}.{part}.{name}" for name in ("slopes", "offsets", "values"))
-            keys = tuple(known.arrays[name].reshape(-1) for name in names)
-            series = saturated(*keys, network.dtype)
-            if series is not None:
-                found.append((keys, series, (ends[0], ends[1])))
+    for row in known.data["series"]:
+        keys = tuple(np.array(row[name]) for name in ("slopes", "offsets", "values"))
+        series = saturated(*keys, network.dtype)
+        if series is not None:
+            found.append((keys, series, (series.origin - series.reach, series.origin + series.reach)))
     return found
 
 
@@ -265,7 +262,7 @@ def test_a_neuron_that_no_input_moves_is_no_head(form: str, layout: str, dtype: 
     assert ah.check(network, progress=False).stated == certificate.bound
     known = network.derivation
     assert known is not None
-    assert len(known.arrays["0.assigned"]) == 4
+    assert sum(entry.heads for entry in known.entries if entry.lemma == "scalar head") == 4
 
 
 @pytest.mark.parametrize("form", ["two-layer", "deep"])

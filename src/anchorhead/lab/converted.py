@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from anchorhead.constructions.build_request import FORMS, LAYOUTS, BuildRequest, Form, Layout
 from anchorhead.constructions.passes.run import proven_mlp
@@ -42,7 +41,7 @@ def looseness(network: Network, seed: int = 0) -> Looseness:
     known, program = network.derivation, network.lowered
     if known is None or program is None or known.kind != "mlp" or network.certificate is None:
         raise AnchorheadError("how loose a bound is can be told of a converted network with its certificate")
-    target, on = mlp_of(program, known.data.get("kept", ())), network.certificate.on
+    target, on = mlp_of(program), network.certificate.on
     box = on.broadcast_to(target.input_shape)
     x = np.random.default_rng(seed).uniform(box.low, box.high, (SAMPLES, *target.input_shape))
     y = target.values(x)
@@ -91,7 +90,7 @@ def paper_task(
             seconds = time.perf_counter() - began
             found = looseness(network, seed)
             heads = sum(layer.heads for layer in network.layers if isinstance(layer, Attention))
-            anchors = max(len(part) for part in _anchors(network))
+            anchors = max(entry.anchors for entry in network.derivation.entries)  # type: ignore[union-attr]
             rows.append(
                 TaskRow(
                     dtype,
@@ -116,9 +115,3 @@ def random_relu_network(tokens: int, features: int, neurons: int, seed: int) -> 
     size = tokens * features
     hidden = Hidden.of(rng.standard_normal((neurons, size)), rng.standard_normal(neurons), parse("relu(x)"))
     return Mlp((hidden,), Affine(rng.standard_normal((size, neurons)), rng.standard_normal(size)), tokens)
-
-
-def _anchors(network: Network) -> list[Float[np.ndarray, " anchors"]]:
-    """The slopes of the heads that stand in for activations, as they are stored."""
-    arrays = {} if network.derivation is None else network.derivation.arrays
-    return [array for name, array in arrays.items() if name.startswith("shape.") and name.endswith(".slopes")]

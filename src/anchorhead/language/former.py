@@ -25,13 +25,6 @@ from anchorhead.language.targets.ramp import TruncatedLinear
 
 Arrays = Mapping[str, np.ndarray]
 Data = Mapping[str, Any]
-HINTS = {
-    "expressions": ("join", "neurons", "widths"),
-    "opaque scalar": ("samples",),
-    "opaque several": ("cells",),
-    "mlp": ("kept", "shapes", "assigned"),
-}
-"""What the data of a kind said beside the function; of learners all of it."""
 
 
 def former_program(kind: str, data: Data, arrays: Arrays, tokens: int | None, on: Any, outputs: int) -> Program:
@@ -61,18 +54,11 @@ def former_program(kind: str, data: Data, arrays: Arrays, tokens: int | None, on
     raise AnchorheadError(f"targets of the kind {kind!r} are not known")
 
 
-def former_hints(kind: str, data: Data, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a derivation keeps."""
-    match kind:
-        case "descent" | "many learners":
-            return dict(data), dict(arrays)
-        case "mlp":
-            kept = {name: array for name, array in arrays.items() if name.startswith("shape.") or "assigned" in name}
-        case "expressions":
-            kept = dict(arrays)
-        case _:
-            kept = {}
-    return {name: data[name] for name in HINTS.get(kind, ()) if name in data}, kept
+def former_hints(kind: str, data: Data) -> dict[str, Any]:
+    """What a derivation keeps: of learners all, of functions that are known by their values these."""
+    if kind in ("descent", "many learners"):
+        return dict(data)
+    return {"samples": data["samples"]} if "samples" in data else {}
 
 
 def _of_entries(kind: str, data: Data, tokens: int | None) -> Program:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -63,14 +61,12 @@ def scalar_of(program: Program) -> ScalarTarget:
     return ScalarTarget(found.expressions, found.low[0], found.high[0])
 
 
-def mlp_of(program: Program, kept: Sequence[Any] = ()) -> Mlp:
-    """The feed-forward network that a program is; kept: of which hidden layers neurons do nothing, and are computed."""
+def mlp_of(program: Program) -> Mlp:
+    """The feed-forward network that a program is."""
     target = mlp_of_chain(program)
     if target is None:
         raise AnchorheadError("the program is not a feed-forward network")
-    flags = [bool(flag) for flag in kept] + [False] * (len(target.hidden) - len(kept))
-    hidden = [replace(layer, kept=flag) for layer, flag in zip(target.hidden, flags, strict=True)]
-    return replace(target, hidden=tuple(hidden))
+    return target
 
 
 def ramp_of(program: Program) -> TruncatedLinear:

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 from anchorhead.language.program import Program
 from anchorhead.network.claim_table import ClaimTable
-from anchorhead.read_only import ReadOnly, read_only
+from anchorhead.read_only import ReadOnly
 
 Lemma = Literal["copy", "scalar head", "grid head", "kernel", "self key", "gated pair", "loop"]
 
@@ -61,13 +59,11 @@ class Derivation(ReadOnly):
 
     kind: str
     data: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     lowered: Program | None = None
     claims: ClaimTable | None = field(default_factory=ClaimTable.empty)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arrays", {name: read_only(array) for name, array in self.arrays.items()})
         object.__setattr__(self, "data", dict(self.data))
         object.__setattr__(self, "entries", tuple(self.entries))
 

@@ -198,8 +198,7 @@ def _unpacked_program(
 def _packed_derivation(derivation: Derivation | None, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
     if derivation is None:
         return None
-    tensors.update({f"derivation.{name}": array for name, array in derivation.arrays.items()})
-    known = {"kind": derivation.kind, "data": dict(derivation.data), "arrays": sorted(derivation.arrays)}
+    known: dict[str, Any] = {"kind": derivation.kind, "data": dict(derivation.data)}
     if derivation.lowered is not None:
         known["lowered"] = _packed_program(derivation.lowered, tensors, "lowered.")
     if derivation.claims is not None:
@@ -210,19 +209,11 @@ def _packed_derivation(derivation: Derivation | None, tensors: dict[str, np.ndar
 def _unpacked_derivation(packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Derivation | None:
     if packed is None:
         return None
-    arrays = _finite(packed["arrays"], "derivation", tensors)
     entries = Derivation.entries_of(packed.get("entries", ()))
     lowered = _unpacked_program(packed.get("lowered"), tensors, "lowered.")
     claims = {name: tensors[f"claims.{name}"] for name in WIDTHS} if "claims.units" in tensors else None
     known = None if claims is None else ClaimTable(**claims)
-    return Derivation(str(packed["kind"]), dict(packed["data"]), arrays, entries, lowered, known)
-
-
-def _finite(names: list[str], of: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    arrays = {str(name): tensors[f"{of}.{name}"] for name in names}
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise AnchorheadError(f"an array of its {of} is not finite")
-    return arrays
+    return Derivation(str(packed["kind"]), dict(packed["data"]), entries, lowered, known)
 
 
 def _with_former_target(network: Network, packed: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Network:
@@ -231,8 +222,11 @@ def _with_former_target(network: Network, packed: dict[str, Any] | None, tensors
         return network
     from anchorhead.language.former import former_hints, former_program
 
-    kind, data, arrays = str(packed["kind"]), dict(packed["data"]), _finite(packed["arrays"], "target", tensors)
+    kind, data = str(packed["kind"]), dict(packed["data"])
+    arrays = {str(name): tensors[f"target.{name}"] for name in packed["arrays"]}
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise AnchorheadError("an array of its target is not finite")
     tokens, last = network.embed.tokens if network.token_axis else None, network.streams[-1]
     on = None if network.certificate is None else network.certificate.on
     program = former_program(kind, data, arrays, tokens, on, last.width * (last.inputs or 1))
-    return network.with_(program=program, derivation=Derivation(kind, *former_hints(kind, data, arrays), claims=None))
+    return network.with_(program=program, derivation=Derivation(kind, former_hints(kind, data), claims=None))

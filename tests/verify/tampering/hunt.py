@@ -102,9 +102,8 @@ def _claim(file: File) -> str:
     said = [file.header["network"], file.header["program"], certificate]
     digest = sha256(json.dumps(said, sort_keys=True).encode())
     for name in sorted(file.arrays):
-        if not name.startswith("derivation."):
-            digest.update(f"{name} {file.arrays[name].dtype} {file.arrays[name].shape}".encode())
-            digest.update(file.arrays[name].tobytes())
+        digest.update(f"{name} {file.arrays[name].dtype} {file.arrays[name].shape}".encode())
+        digest.update(file.arrays[name].tobytes())
     return digest.hexdigest()
 
 

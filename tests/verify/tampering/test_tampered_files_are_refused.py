@@ -163,11 +163,9 @@ def test_hints_are_never_trusted(tmp_path: Path) -> None:
     """Whatever the derivation says, nothing that is false is verified: the network is the same."""
 
     def scrambled(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        for shape in header["derivation"]["data"]["shapes"]:
-            shape.update(in_scale=3.0, out_scale=0.7, out_shift=5.0, low=0.0, high=1e-9)
-        for key in arrays:
-            if key.startswith("derivation.") and arrays[key].dtype.kind == "f":
-                arrays[key] = arrays[key] * 2
+        for entry in header["derivation"]["entries"]:
+            entry.update(what="nothing", heads=7, on=[0.0, 1e-9], error=0.0, rounding=0.0)
+        header["derivation"]["data"]["kept"] = [True]
 
     def broken(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         scrambled(header, arrays)
@@ -176,7 +174,7 @@ def test_hints_are_never_trusted(tmp_path: Path) -> None:
     assert not report(TWO, tmp_path, broken).verified
     plain, changed = report(TWO, tmp_path), report(TWO, tmp_path, scrambled)
     assert plain.verified
-    assert changed.found >= 0.9 * plain.found
+    assert changed.found == plain.found
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "not JSON", "header of a gigabyte", "deep JSON"])

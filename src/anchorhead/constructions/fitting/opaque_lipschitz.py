@@ -129,7 +129,7 @@ class _Search:
         for _ in range(TRIES):
             counts = self._cells(slopes, room, spent)
             bound = self._covered(atom, counts, rounding)
-            found = self._proven(bound, counts)
+            found = self._proven(bound)
             total = found.bound
             spent += prod(counts)
             if self.request.progress:
@@ -165,10 +165,10 @@ class _Search:
             lambda share: tell(share, share, 1 - share),
         )
 
-    def _proven(self, grid: ProvenGrid, cells: tuple[int, ...] | None = None) -> SolvedGrid:
+    def _proven(self, grid: ProvenGrid) -> SolvedGrid:
         target = self.target
         program = program_of_callable(target, lipschitz=self.lipschitz)
-        known = Derivation("opaque several", {} if cells is None else {"cells": list(cells)})
+        known = Derivation("opaque several")
         return SolvedGrid(certified_network(grid, target, program, self.request, known), grid.atom, grid)
 
 

@@ -34,24 +34,23 @@ class Part:
     sums: Float[np.ndarray, "outputs features"]
 
 
-def side_by_side(parts: Sequence[Part], inputs: int, tokens: int) -> tuple[list[Draft], list[list[int]]]:
-    """The layers of all parts, and how many features each part has at every place between layers."""
+def side_by_side(parts: Sequence[Part], inputs: int, tokens: int) -> list[Draft]:
+    """The layers of all parts."""
     names: list[list[str]] = [[] for _ in parts]  # of the features of each part, as layers are filled
-    widths = [[part.drafts[0].shapes["weight"][0] for part in parts]]
-    drafts = [_embed(parts, widths[0], inputs, tokens, names)]
+    widths = [part.drafts[0].shapes["weight"][0] for part in parts]
+    drafts = [_embed(parts, widths, inputs, tokens, names)]
     for number, part in enumerate(parts):
         for draft in part.drafts[1:]:
-            before = widths[-1]
             own = draft.shapes["output"][1] if draft.kind is Attention else draft.shapes["weight"][0]
-            widths.append([*before[:number], own, *before[number + 1 :]])
-            drafts.append(_among(draft, number, part.name, before, own, names))
+            drafts.append(_among(draft, number, part.name, widths, own, names))
+            widths = [*widths[:number], own, *widths[number + 1 :]]
     total = np.concatenate([part.sums for part in parts], axis=1)
 
     def fill(weight: np.ndarray) -> dict[str, Any]:
         weight[:] = total
         return {"features": outputs_called(len(total))}
 
-    return [*drafts, Draft(Linear, {"weight": total.shape}, fill)], widths
+    return [*drafts, Draft(Linear, {"weight": total.shape}, fill)]
 
 
 def _embed(parts: Sequence[Part], widths: list[int], inputs: int, tokens: int, names: list[list[str]]) -> Draft:

@@ -189,8 +189,6 @@ def certified(
 ) -> Network:
     parts = [grid_part(target, grid.part, grid.found.atom, request.causal) for grid in grids]
     known = {str(grid.part): grid.certificate for grid in grids}
-    data: dict[str, Any] = {"join": target.join}
-    arrays: dict[str, np.ndarray] = {}
     entries = [
         entry
         for grid in grids
@@ -201,10 +199,8 @@ def certified(
         stored = neurons.network.derivation
         if neurons.network.certificate is not None and stored is not None:
             known["neurons"] = neurons.network.certificate
-            data["neurons"] = {name: stored.data[name] for name in ("shapes", "assigned")}
-            arrays = {f"neurons.{name}": array for name, array in stored.arrays.items()}
             entries += [replace(entry, layer=None) for entry in stored.entries]
-    drafts, data["widths"] = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
+    drafts = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
     network = Network([draft.made(request.dtype) for draft in drafts], token_axis=target.tokens is not None)
     program = program_of_parts(target)
     statement, claims = _statement(target, network, program, grids, neurons, known)
@@ -214,7 +210,7 @@ def certified(
         certificate = replace(certificate, kind="measured", method=f"{certificate.method}; measured: {unproven}")
     return network.with_(
         program=program,
-        derivation=Derivation("expressions", data, arrays, tuple(entries), claims=claims),
+        derivation=Derivation("expressions", entries=tuple(entries), claims=claims),
         certificate=certificate,
         outside=request.outside,
     )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import neuron_entries
@@ -35,24 +32,13 @@ class ProvenMlp:
 
 def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest) -> Network:
     layers = laid.layers
-    used = list({id(shape): shape for layer in layers for shape in layer.shapes}.values())
     direct, bound = _directly(network, target, on, laid, bound, request)
     evaluations = ("plain",) if direct is None else ("plain", "direct")
     statement = mlp_statement(bound, target, layers, laid.readout, evaluations)
-    data: dict[str, Any] = {"kept": [layer.kept for layer in target.hidden], "shapes": [], "assigned": []}
-    if direct is not None:
-        data["series"] = series_data(direct)
-    arrays: dict[str, np.ndarray] = {}
-    for number, shape in enumerate(used):
-        one, more = shape.record(number)
-        data["shapes"].append(one)
-        arrays |= more
-    for number, layer in enumerate(layers):
-        data["assigned"].append([used.index(shape) for shape in layer.shapes])
-        arrays[f"{number}.assigned"] = layer.which
+    data = {} if direct is None else {"series": series_data(direct)}
     return network.with_(
         program=program_of(target, on),
-        derivation=Derivation("mlp", data, arrays, neuron_entries(network, layers), claims=bound.claims),
+        derivation=Derivation("mlp", data, neuron_entries(network, layers), claims=bound.claims),
         certificate=statement.certificate(on, network.dtype, request.within),
         outside=request.outside,
     )

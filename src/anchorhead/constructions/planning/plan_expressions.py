@@ -276,7 +276,7 @@ class _Gridded:
         pairs = zip(target.parts.grids, atoms, strict=True)
         parts = [grid_part(target, part, atom, self.request.causal) for part, atom in pairs]
         parts += [network_part(target, own)] if own else []
-        drafts, _ = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
+        drafts = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
         anchors = max(atom.anchors for atom in atoms)
         return _row(self.request, float(errors.max()) + more, drafts, anchors, ESTIMATED)
 

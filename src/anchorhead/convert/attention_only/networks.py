@@ -82,7 +82,7 @@ class LayerNetworks(Sequence[Network]):
         what = f"{layer.activation} for {layer.neurons:,} neurons, off by this times max(1, |s|)"
         most = max(len(part.slopes) for part in parts) + 1
         entry = Entry(1, lemma, what, layer.neurons * len(parts), most, (layer.low, layer.high), layer.relative)
-        known = Derivation(lemma, {"head": head}, {}, (entry,))
+        known = Derivation(lemma, entries=(entry,))
         network = network.with_(program=_program(function, asks, carries, down, layer.certificate), derivation=known)
         if layer.certificate.kind != "proven":
             return network.with_(certificate=replace(layer.certificate, dtype=dtype))

@@ -35,7 +35,7 @@ class FusedSeries:
     """
 
     def __init__(self, pieces: Sequence[Quotient], dtype: torch.dtype, device: torch.device) -> None:
-        above, below = (max(len(piece[which]) for piece in pieces) for which in (4, 5))
+        above, below = max(len(piece[4]) for piece in pieces), max(len(piece[5]) for piece in pieces)
         rows = [[*piece[:4], *_filled(piece[4], above), *_filled(piece[5], below)] for piece in pieces]
         self.numbers = torch.tensor(rows, dtype=dtype, device=device)
         self.known = {"PIECES": len(pieces), "ABOVE": above, "BELOW": below}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -116,21 +115,6 @@ class ActivationHead:
     def _sup(self, part: Part, values: np.ndarray) -> float:
         low, high = range_bound([Part(part.slopes, part.offsets, values)], 0.0, np.zeros(1), *self.queries, rtol=0.05)
         return float(max(abs(low[0]), abs(high[0]))) * UP
-
-    def record(self, number: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The shape as data and arrays, to be stored beside a target."""
-        data = {
-            "activation": self.activation.to_json(),
-            **{name: getattr(self, name) for name in ("low", "high", "degree")},
-            **{name: getattr(self, name) for name in ("in_scale", "in_shift", "out_scale", "out_shift")},
-            "parts": len(self.parts),
-        }
-        arrays = {
-            f"shape.{number}.{place}.{name}": getattr(part, name)
-            for place, part in enumerate(self.parts)
-            for name in ("slopes", "offsets", "values")
-        }
-        return data, arrays
 
 
 def degree_of(activation: Expression) -> float | None:
