@@ -21,7 +21,7 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER = (
+_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER, _NEAR = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
@@ -33,6 +33,7 @@ _CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER =
         "factors_of_pieces_beyond_the_dtype",
         "logits_of_one_feature",
         "logits_of_another_feature",
+        "keys_just_beyond_reach",
     )
 )
 
@@ -87,6 +88,7 @@ DIRECT = (
              "direct_lemmas: folded sums err by no more (1)"),
     Mutation("reach.py", "within_reach", ".min(axis=1) < SILENT", ".min(axis=1) < 0", _LEFT_OUT),
     Mutation("reach.py", "within_reach", "noise).min(axis=1)", "noise).max(axis=1)", _LEFT_OUT),
+    Mutation("reach.py", "within_reach", "(0.01, -1.01)", "(-0.99, -1.01)", _NEAR),
     Mutation("direct.py", "Directly.read", "ends[0] < low or ends[1] > high", "False",
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
