@@ -108,6 +108,13 @@ def series_of_a_constant() -> Forged:
     return Forged(net, 1e-3, np.zeros((1, 1)), stored=[series([(0, 0, -1), (0, 0, 1)], shift=1000.0)])
 
 
+def sigmoid_of_a_constant() -> Forged:
+    """The same, and two keys as a sigmoid."""
+    row = {"slopes": [0.0, 0.0], "offsets": [0.0, 0.0], "values": [-1.0, 1.0]}
+    sigmoid = {**row, "rate": 1.0, "lead": 0.0, "scale": 1000.0, "shift": 1000.0}
+    return replace(series_of_a_constant(), stored=[sigmoid])
+
+
 def series_of_nothing() -> Forged:
     """Of three keys the two that are heard hold 0; the third would be heard for other t."""
     keys = [(-2000.0, 1.0), (2000.0, 0.0), (2001.0, 0.0)]
@@ -293,7 +300,7 @@ def shifts_near_the_largest_number() -> Forged:
 
 
 FORGED: tuple[Callable[[], Forged], ...] = (
-    series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
+    series_of_a_constant, sigmoid_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
     skips_with_sums_of_their_own, keys_folded_into_queries, reads_beyond_the_dtype,
     pieces_of_which_nothing_is_taken, pieces_beyond_the_dtype, factors_of_pieces_beyond_the_dtype,

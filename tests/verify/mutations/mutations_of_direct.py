@@ -21,10 +21,11 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER, _NEAR = (
+_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER, _NEAR = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
+        "sigmoid_of_a_constant",
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
@@ -70,6 +71,7 @@ DIRECT = (
     Mutation("two_keys.py", "TwoKeys.read", ") + ends + ", ") + ", _SHIFT),
     Mutation("two_keys.py", "TwoKeys.read", "found == sorted(self.keys) and len(found) == 2", "True", _MORE),
     Mutation("two_keys.py", "read_two_keys", "require(held", "require(True", _MORE),
+    Mutation("two_keys.py", "read_two_keys", " and columns[0][0] != columns[0][1]", "", _SIGMOID),
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
