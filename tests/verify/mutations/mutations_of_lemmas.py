@@ -82,6 +82,8 @@ LEMMAS = (
              "terms_count: of many keys those matter that do on some cell"),
     Mutation("scalar/cells.py", "_Proof._rounding", "1.001 * part.lean", "0.0 * part.lean",
              "terms_count: what a head is off by counts (lean)"),
+    Mutation("scalar/cells.py", "_Proof._rounding", "[[cell.h] for", "[[max(cell.h, 1e-80)] for",
+             "claims: heads on tiny numbers lean as well (300)"),
     Mutation("scalar/softmax.py", "Softmax.slope", "both + w * tilt * apart", "both + w * apart",
              "terms_count: slopes of a softmax are enclosed"),
     Mutation("scalar/softmax.py", "Softmax.slope", "(both + own) / total", "both / total",
