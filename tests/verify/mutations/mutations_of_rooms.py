@@ -152,6 +152,10 @@ ROOMS = (
              "gate: the product of factor and neuron counts"),
     Mutation("self_keys/gate.py", "GatePart.softmax", "terms=1", "terms=0",
              "gate: every rounding after the weights counts (-3.0)"),
+    Mutation("folders/layer.py", "length", "np.abs(rows).max(axis=-1)", "0 * np.abs(rows).max(axis=-1)",
+             "folder_layer: small weights count as others do (-560)"),
+    Mutation("folders/layer.py", "largest_singular", "matrix = matrix / unit", "unit = 1.0",
+             "folder_layer: small weights count as others do (-560)"),
     Mutation("folders/layer.py", "range_of", "norm.slack + SMALL) * wide", "SMALL) * wide",
              "folder_layer: every term of a range counts (True)"),
     Mutation("folders/layer.py", "range_of", "+ rows) * ROOM", "+ 0 * rows) * ROOM",
@@ -180,9 +184,9 @@ ROOMS = (
              "folder_layer: every term of a plain layer counts (sums)"),
     Mutation("folders/layer.py", "_added", "* reached + bias", "* reached",
              "folder_layer: every term of a plain layer counts (sums)"),
-    Mutation("folders/layer.py", "range_of", "np.linalg.norm(centre) + radius", "radius",
+    Mutation("folders/layer.py", "range_of", "length(centre) + radius", "radius",
              "folder_layer: every term of a range counts (True)"),
-    Mutation("folders/layer.py", "largest_singular", "math.sqrt(value) * ROOM", "math.sqrt(value) * 0.99",
+    Mutation("folders/layer.py", "largest_singular", "math.sqrt(value) * unit * ROOM", "math.sqrt(value) * unit * 0.99",
              "folder_layer: every term of a range counts (True)"),
 )
 # fmt: on
