@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -25,6 +26,8 @@ EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
 SMALLEST = 2.0**-960
 """Coefficients and constants are no smaller: quantities and later weights are up to 2^1024, and what underflows in
 float64 would be nothing of them."""
+MAX_COEFFICIENTS = 2**28
+"""Of one array, which may be the product of what few numbers of a file say: two gigabytes."""
 LEAST = 2.0**-1022
 """More than what bounds in float64 lose to underflow, by which errors that are not 0 are larger."""
 
@@ -175,6 +178,11 @@ def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
     return Forms(ids, coefficients, constant, approximation * SLACK, rounding * SLACK)
 
 
+def require_few(*sides: int) -> None:
+    """Refuses arrays of so many coefficients."""
+    require(prod(sides) <= MAX_COEFFICIENTS, f"forms of {' x '.join(map(str, sides))} coefficients are too large")
+
+
 def _least(numbers: np.ndarray) -> float:
     """The smallest absolute value of those that are not 0."""
     return float(np.min(np.abs(numbers), where=numbers != 0, initial=1.0))
@@ -201,6 +209,7 @@ def mapped(
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
     """
+    require_few(len(x.constant), len(weight), len(x.ids))
     absolute, present = np.abs(weight), ~x.zero
     touched = (weight != 0).astype(np.float64)
     least = _least(weight) * min(_least(x.coefficients), _least(x.constant))
