@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -23,7 +24,12 @@ from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic, dot_
 EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
 """Arithmetic that rounds nothing, for what a program says."""
 SMALLEST = 2.0**-960
-"""Coefficients are no smaller: quantities are up to 2^1024, and what underflows in float64 would be nothing of them."""
+"""Coefficients and constants are no smaller: quantities and later weights are up to 2^1024, and what underflows in
+float64 would be nothing of them."""
+MAX_COEFFICIENTS = 2**28
+"""Of one array, which may be the product of what few numbers of a file say: two gigabytes."""
+LEAST = 2.0**-1022
+"""More than what bounds in float64 lose to underflow, by which errors that are not 0 are larger."""
 
 
 class Quantities:
@@ -157,18 +163,24 @@ def joined(parts: Sequence[Forms], axis: int = 0) -> Forms:
 
 def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
     """The exact sum of forms of one shape. An addition in float64 loses at most u of its result, and nothing if a
-    summand is 0."""
+    summand or the result is 0."""
     ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
     size = quantities.size(ids)
     first, *rest = (part.aligned(ids).arrays for part in parts)
     coefficients, constant, approximation, rounding = first
     for more, shift, approximate, rounded in rest:
         total, middle = coefficients + more, constant + shift
-        lost = np.where((coefficients != 0) & (more != 0), np.abs(total), 0.0) @ size
-        lost = lost + np.where((constant != 0) & (shift != 0), np.abs(middle), 0.0)
+        turned, moved = (coefficients != 0) & (more != 0) & (total != 0), (constant != 0) & (shift != 0) & (middle != 0)
+        lost = np.where(turned, np.abs(total), 0.0) @ size + np.where(moved, np.abs(middle), 0.0)
+        rounds = turned.any(axis=2) | moved
         coefficients, constant, approximation = total, middle, approximation + approximate
-        rounding = rounding + rounded + 2 * OWN_UNIT * lost
+        rounding = rounding + rounded + np.where(rounds, 2 * OWN_UNIT * lost + LEAST, 0.0)
     return Forms(ids, coefficients, constant, approximation * SLACK, rounding * SLACK)
+
+
+def require_few(*sides: int) -> None:
+    """Refuses arrays of so many coefficients."""
+    require(prod(sides) <= MAX_COEFFICIENTS, f"forms of {' x '.join(map(str, sides))} coefficients are too large")
 
 
 def _least(numbers: np.ndarray) -> float:
@@ -191,14 +203,16 @@ def mapped(
     stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added. So it does where
     no quantity is in two features, up to powers of two: then coefficients are entries of W. Of other rows it loses at
     most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), n products not being 0, as long as no
-    coefficient underflows; half of that in arithmetic that rounds nothing, where no evaluation sums in float64, too.
+    coefficient or constant underflows; half of that in arithmetic that rounds nothing, where no evaluation sums in
+    float64, too. Where that underflows, or an error times a weight, LEAST is more.
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
     """
+    require_few(len(x.constant), len(weight), len(x.ids))
     absolute, present = np.abs(weight), ~x.zero
     touched = (weight != 0).astype(np.float64)
-    least = _least(weight) * _least(x.coefficients)
+    least = _least(weight) * min(_least(x.coefficients), _least(x.constant))
     require(least >= SMALLEST, "coefficients that are too small for float64")
     coefficients = np.einsum("of,tfq->toq", weight, x.coefficients, optimize=True)
     constant = x.constant @ weight.T
@@ -214,11 +228,11 @@ def mapped(
     alone = bool(power_of_two(x.coefficients).all() and (filled.sum(axis=1) <= 1).all())
     odd = (constants & ~power_of_two(x.constant)).astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T
     copied = lossless | (alone & (constants @ touched.T <= 1) & (odd == 0))
-    slack = np.where(copied, 0.0, own * magnitude)
+    slack = np.where(copied, 0.0, own * magnitude + LEAST) + (x.error > 0) @ touched.T * LEAST
     if bias is not None:
         bias = np.broadcast_to(bias, constant.shape)
         added = np.where((bias != 0) & (constant != 0), 2 * OWN_UNIT * np.abs(constant + bias), 0.0)
-        slack = np.where(copied, added, slack + own * np.abs(bias))
+        slack = slack + np.where(copied, added, own * np.abs(bias))
         lossless = np.where(bias != 0, count == 0, lossless)
         constant, products, exact = constant + bias, products + np.abs(bias), exact + np.abs(bias)
         count = count + (bias != 0)

@@ -30,7 +30,8 @@ NARROW = 2.0**-80
 """Of the interval: a cell that is not halved any more."""
 CLOSE, FINE, LOST = 1.003, 1e-9, 2.0**-50
 """The slope is found to within 0.3%, the range to within FINE of it, and LOST of its ends, which are float64."""
-MAX_CELLS = 40_000
+MAX_CELLS, MAX_NODES = 40_000, 4_000_000
+"""Of one function; and nodes of its expression that are looked at on all cells together."""
 NO_OTHERS: Mapping[str, arb] = {}
 STEEP = 1000
 """A slope that is so many times the quotient of the range and of where f is not flat: that of sqrt at 0 would be as
@@ -120,9 +121,9 @@ class _Search:
         while waiting:
             a, b = waiting.popleft()
             cells += 1
-            if cells > MAX_CELLS:
+            if cells > MAX_CELLS or cells * len(self.f.nodes) > MAX_NODES:
                 raise NotVerified(
-                    f"{written(self.f)} is not bounded within {MAX_CELLS} cells on [{self.start}, {self.end}]"
+                    f"{written(self.f)} is not bounded within {cells - 1} cells on [{self.start}, {self.end}]"
                 )
             middle = ((a + b) / 2).mid()
             self._met(middle)

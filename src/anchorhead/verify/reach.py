@@ -14,7 +14,8 @@ def within_reach(slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Which lines come within SILENT of the largest of all somewhere; refused where that cannot be told.
 
     The largest is convex and piecewise linear, so a line of a slope between its first and its last is closest to it at
-    one of its corners. Corners are off by three roundings, which moves lines by less than `noise`.
+    one of its corners. Corners are off by three roundings, which moves lines by less than `noise`. Whoever computes may
+    leave out what is SILENT below, or keep it: lines that are so by no more than `noise` are refused, too.
     """
     hull: list[int] = []
     for k in np.lexsort((offsets, slopes)).tolist():
@@ -27,9 +28,10 @@ def within_reach(slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     on = hull[:-1] or hull
     top, lines = slopes[on] * corners + offsets[on], slopes[:, None] * corners
     noise = 1e-12 * (np.abs(lines) + np.abs(offsets[:, None]) + np.abs(top))
-    apart = top - (lines + offsets[:, None]) - noise
-    found, perhaps = ((apart + by * noise).min(axis=1) < SILENT for by in (0.01, -0.01))
-    require(bool((found == perhaps).all()), "direct: a key of which cannot be told whether it is left out")
+    apart = top - (lines + offsets[:, None])
+    found, perhaps = ((apart + by * noise).min(axis=1) < SILENT for by in (0.01, -1.01))
+    known = np.isfinite(apart).all() and (found == perhaps).all()
+    require(bool(known), "direct: a key of which cannot be told whether it is left out")
     return found
 
 

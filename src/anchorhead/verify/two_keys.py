@@ -54,7 +54,6 @@ class TwoKeys:
         require(found == sorted(self.keys) and len(found) == 2, "direct: a sigmoid for a head of more than two keys")
         first, second = ([Fraction(x) for x in one] for one in sorted(self.keys))
         a, g, _ = (y - x for x, y in zip(first, second, strict=True))
-        require(a > 0, "direct: two keys of one slope")
         u, most = model.unit * SLACK, max(abs(low), abs(high))
         product, scaled = (~power_of_two(np.array([self.rate, self.scale]))).astype(float).tolist()
         summed = u * (self.lead != 0)
@@ -82,7 +81,8 @@ def read_two_keys(row: dict[str, Any], columns: list[list[float]], dtype: str) -
     numbers = [float(row[name]) for name in ("rate", "lead", "scale", "shift")]
     every = [*numbers, *(x for one in columns for x in one)]
     require(bool(np.isfinite(every).all()), "two keys of numbers that are none")
-    require([len(one) for one in columns] == [2, 2, 2], "two keys that are not two")
+    fits = [len(one) for one in columns] == [2, 2, 2] and columns[0][0] != columns[0][1]
+    require(fits, "two keys that are not two, or of one slope")  # a head whose slopes are all 0 is looked at no further
     held = all(float(np.dtype(dtype).type(one)) == one for one in numbers)
     require(held, f"two keys with numbers that are none of {dtype}")
     return TwoKeys(frozenset(zip(*columns, strict=True)), *numbers)

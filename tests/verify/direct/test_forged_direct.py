@@ -108,6 +108,13 @@ def series_of_a_constant() -> Forged:
     return Forged(net, 1e-3, np.zeros((1, 1)), stored=[series([(0, 0, -1), (0, 0, 1)], shift=1000.0)])
 
 
+def sigmoid_of_a_constant() -> Forged:
+    """The same, and two keys as a sigmoid."""
+    row = {"slopes": [0.0, 0.0], "offsets": [0.0, 0.0], "values": [-1.0, 1.0]}
+    sigmoid = {**row, "rate": 1.0, "lead": 0.0, "scale": 1000.0, "shift": 1000.0}
+    return replace(series_of_a_constant(), stored=[sigmoid])
+
+
 def series_of_nothing() -> Forged:
     """Of three keys the two that are heard hold 0; the third would be heard for other t."""
     keys = [(-2000.0, 1.0), (2000.0, 0.0), (2001.0, 0.0)]
@@ -270,6 +277,19 @@ def logits_of_another_feature() -> Forged:
     return logits_of_their_own(2)
 
 
+def keys_just_beyond_reach() -> Forged:
+    """Of equal slopes one is SILENT below the others, by less than is noise: without it two groups are multiples of one
+    row, with it they are not."""
+    offsets = np.array([-800 - 5e-10, *np.repeat((-1.0, 0.0), 20)])
+    count, first = len(offsets), Embed(np.eye(2), np.zeros(2), tokens=1)
+    values = np.ones((2, count))
+    values[:, 0] = 0.0, 0.5
+    logits = Linear(np.repeat(np.eye(2), count, axis=0), np.tile(offsets, 2))
+    net = Network([first, logits, Softmax((count, count)), Linear(values.reshape(1, -1))])
+    stored = series([(1.0, one, 1.0) for one in offsets[1:].tolist()], scale=2.0**-30, shift=8.0)
+    return Forged(net, 2.5, np.zeros((1, 2)), stored=[stored])
+
+
 def shifts_near_the_largest_number() -> Forged:
     """Of float64: it is a number, and so are three times as much, but not 2^27 times as much."""
     registers, layer = anchors([(-1.0, -1.0), (1.0, 1.0)]).astype(np.float64), head(3.0)
@@ -280,12 +300,12 @@ def shifts_near_the_largest_number() -> Forged:
 
 
 FORGED: tuple[Callable[[], Forged], ...] = (
-    series_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
+    series_of_a_constant, sigmoid_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
     skips_with_sums_of_their_own, keys_folded_into_queries, reads_beyond_the_dtype,
     pieces_of_which_nothing_is_taken, pieces_beyond_the_dtype, factors_of_pieces_beyond_the_dtype,
     pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
-    shifts_near_the_largest_number,
+    shifts_near_the_largest_number, keys_just_beyond_reach,
 )  # fmt: skip
 
 

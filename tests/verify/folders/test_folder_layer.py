@@ -98,3 +98,18 @@ def test_the_largest_singular_value_is_not_below_the_truth() -> None:
         truth = np.linalg.svd(matrix, compute_uv=False)[0]
         assert truth <= largest_singular(matrix) <= truth * 1.01
     assert largest_singular(np.zeros((3, 4))) == 0
+
+
+@pytest.mark.parametrize("small", [-300, -560])
+def test_small_weights_count_as_others_do(small: int) -> None:
+    """What is multiplied by a power of two before, and divided by it behind, is off by as much."""
+    rng, model = np.random.default_rng(0), arithmetic_of("float64")
+    norm = Norm(np.ones(8), np.zeros(8), False, 1e-3, 4 * model.unit)
+    gate, up, down = (rng.normal(size=shape) for shape in ((12, 8), (12, 8), (8, 12)))
+    found = []
+    for power in (0, small):
+        g, u = (range_of(Map(one, None), norm, model) for one in (gate, np.ldexp(up, power)))
+        gated = gated_bound(g, u, Map(np.ldexp(down, -power), None), 1e-7, 1.1, 1.0, 0.0, model)
+        plain = plain_bound(g, Map(np.ldexp(down, power), None), 1e-7, 1.1, 1.0, model)
+        found.append((np.ldexp(u.length, -power), *np.ldexp(u.magnitude, -power), gated, np.ldexp(plain, -power)))
+    np.testing.assert_allclose(*found, rtol=1e-9)

@@ -97,6 +97,18 @@ def test_an_anchor_that_is_heard_within_cells_alone_counts() -> None:
         cover(grid, _known(flat, 1e-6, 2), 2 * [(-1.0, 1.0)], arithmetic_of("float64"), 0.01)
 
 
+@pytest.mark.parametrize(("value", "far"), [(-564, 0), (0, 330), (-564, 330), (500, -330)])
+def test_so_it_does_in_other_units(value: int, far: int) -> None:
+    """Of values and inputs as small, or as large, as powers of two: squares of them, or of slopes, are 0 in float64."""
+    steep, at = 1e7, 0.3 / CELLS[2]
+    offsets = np.array([steep * at - 100.0, 0.0, -steep * at - 100.0])
+    axis, reads = (np.ldexp(np.array([-steep, 0.0, steep]), -far), offsets), np.array([[0.0], [2.0**value], [0.0]])
+    grid = Grid([axis, (np.zeros(1), np.zeros(1))], np.zeros(2), reads)
+    known = Lipschitz((0.0, 0.0), euclidean=False).known(lambda x: (flat(x), flat(x)))
+    with pytest.raises(NotVerified, match="does not follow"):
+        cover(grid, known, [(-(2.0**far), 2.0**far), (-1.0, 1.0)], arithmetic_of("float64"), 0.01 * 2.0**value)
+
+
 def test_what_is_between_the_corners_of_cells_counts() -> None:
     """A function that is 0 at the corners of all the first cells, and rises from there."""
     width = 2 / CELLS[2]
@@ -133,3 +145,11 @@ def test_rounding_counts() -> None:
     grid = Grid([(np.zeros(1), np.zeros(1))] * 2, np.zeros(2), np.ones((1, 1)))
     bound, _, _ = _on_cells(grid, _known(lambda x: np.ones(len(x)), 1e-9, 2), FLOAT32, [np.array([0.0, 1.0])] * 2)
     assert float(bound.max()) > FLOAT32.unit
+
+
+@pytest.mark.parametrize("size", [-530, 0, 530])
+def test_lengths_of_steps_are_right_in_all_units(size: int) -> None:
+    steps = np.ldexp(np.array([[3.0, -4.0], [0.0, 1.0], [0.0, 0.0]]), size)
+    found = np.ldexp(Lipschitz((2.0,), euclidean=True).along(steps).sum(axis=1), -size)
+    assert np.all(found >= [10.0, 2.0, 0.0])
+    np.testing.assert_allclose(found, [10.0, 2.0, 0.0], rtol=1e-8)

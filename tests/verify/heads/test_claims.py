@@ -11,12 +11,13 @@ import pytest
 
 from anchorhead.verify import rounding
 from anchorhead.verify.claims import Claims, Unit, _Job, _without
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import read_file
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.programs.program import Apply, Input, Program, read_program
 from anchorhead.verify.readings import Reading
-from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.part import Part
 
 from ..files import written
@@ -102,3 +103,18 @@ def test_heads_that_are_computed_otherwise_lean_as_well() -> None:
     part, claim, ends, _ = adversary.head("tanh, float32")
     found = prove([replace(part, lean=1e-2, direct=(1e-2, 1.0))], claim, [ends], MODEL)
     assert 0.02 <= found.total <= 0.022
+
+
+@pytest.mark.parametrize("power", [0, 300, 960])
+def test_heads_on_tiny_numbers_lean_as_well(power: int) -> None:
+    """sigmoid(steep t) at a t that is off by 0.1 / steep: at 0 it is off by 0.024979, or nothing is said of it."""
+    steep = 2.0**power
+    nothing, slopes, model = np.zeros(2), np.array([0.0, steep]), rounding.MODELS["float64"]
+    part = Part(slopes, nothing, np.array([0.0, 1.0]), *[nothing] * 6, model, lean=0.1 / steep)
+    claim = Claim(adversary.expression(f"sigmoid({steep!r} * x)"), 1.0, 0.0, 1.0, 0.0)
+    try:
+        found = prove([part], claim, [(-3 / steep, 3 / steep)], model)
+    except NotVerified:
+        assert power == 960
+        return
+    assert 0.024979 <= found.total <= 0.032

@@ -18,7 +18,7 @@ from ..folders import test_folder_layer
 from ..grids import test_cover, test_grid, test_grid_uniform
 from ..heads import adversary, test_claims, test_gate, test_kernel, test_lemmas_hold, test_self_key, test_terms_count
 from ..layers import test_context, test_groups, test_readings
-from ..programs import test_equality, test_forged_conditions, test_numbers
+from ..programs import test_equality, test_forged_conditions, test_forged_programs, test_numbers
 from ..tampering import test_made_by_hand
 from ..tampering.structural_changes import HARMLESS
 from ..tampering.test_tampered_files_are_refused import REFUSED
@@ -26,8 +26,8 @@ from ..tampering.test_tampering import NAMED
 
 ROOMS = (
     test_claims, test_context, test_cover, test_direct_lemmas, test_equality, test_folder_layer,
-    test_forged_conditions, test_forged_direct, test_gate, test_grid, test_grid_uniform, test_groups, test_kernel,
-    test_lemmas_hold, test_made_by_hand, test_numbers, test_pieces, test_readings,
+    test_forged_conditions, test_forged_direct, test_forged_programs, test_gate, test_grid, test_grid_uniform,
+    test_groups, test_kernel, test_lemmas_hold, test_made_by_hand, test_numbers, test_pieces, test_readings,
     test_self_key, test_terms_count, test_two_keys, test_weighed, test_what_follows,
 )  # fmt: skip
 

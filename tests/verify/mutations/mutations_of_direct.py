@@ -21,10 +21,11 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER = (
+_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER, _NEAR = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
+        "sigmoid_of_a_constant",
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
@@ -33,6 +34,7 @@ _CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER =
         "factors_of_pieces_beyond_the_dtype",
         "logits_of_one_feature",
         "logits_of_another_feature",
+        "keys_just_beyond_reach",
     )
 )
 
@@ -69,6 +71,7 @@ DIRECT = (
     Mutation("two_keys.py", "TwoKeys.read", ") + ends + ", ") + ", _SHIFT),
     Mutation("two_keys.py", "TwoKeys.read", "found == sorted(self.keys) and len(found) == 2", "True", _MORE),
     Mutation("two_keys.py", "read_two_keys", "require(held", "require(True", _MORE),
+    Mutation("two_keys.py", "read_two_keys", " and columns[0][0] != columns[0][1]", "", _SIGMOID),
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
@@ -87,6 +90,7 @@ DIRECT = (
              "direct_lemmas: folded sums err by no more (1)"),
     Mutation("reach.py", "within_reach", ".min(axis=1) < SILENT", ".min(axis=1) < 0", _LEFT_OUT),
     Mutation("reach.py", "within_reach", "noise).min(axis=1)", "noise).max(axis=1)", _LEFT_OUT),
+    Mutation("reach.py", "within_reach", "(0.01, -1.01)", "(-0.99, -1.01)", _NEAR),
     Mutation("direct.py", "Directly.read", "ends[0] < low or ends[1] > high", "False",
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",

@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anchorhead.verify import functions
 from anchorhead.verify.errors import NotVerified
+from anchorhead.verify.forms import Forms, Quantities, mapped
 from anchorhead.verify.programs import entries
-from anchorhead.verify.programs.program import Attend, Dot
+from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.program import Attend, Dot, Input, Program
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar import cells
 from anchorhead.verify.series import MAX_FITTING, that_may_run
@@ -23,6 +26,28 @@ def test_tokens_that_meet_tokens_are_few(step: Dot | Attend) -> None:
     many = [[1.0]] * (int(entries.MAX_PAIRS**0.5) + 1)
     with pytest.raises(NotVerified, match="1,025 x 1,025 tokens meet"):
         entries._step(step, [many], {})
+
+
+def test_coefficients_are_few() -> None:
+    """Of a token each, as many as inputs squared, and as tokens, outputs and inputs: an Input of a small file says how
+    many there are."""
+    tokens = 2**14 + 1
+    box = np.zeros((tokens, 1))
+    program = Program((Input(("x",), tokens, None, None, None),), ("x",), (0,), (), True)
+    with pytest.raises(NotVerified, match="16385 x 16385"):
+        Exact(program, box, box)
+    x = Forms(np.arange(2**12), np.zeros((2**12, 1, 2**12)), *[np.zeros((2**12, 1))] * 3)
+    with pytest.raises(NotVerified, match="4096 x 17 x 4096"):
+        mapped(np.ones((17, 1)), None, x, Quantities(), MODELS["float32"])
+
+
+def test_cells_of_long_functions_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wave that takes some hundred cells, in three nodes."""
+    wave = adversary.expression("sin(100*x)")
+    assert functions.behaviour(wave, 0.0, 1.25).low < -0.99
+    monkeypatch.setattr(functions, "MAX_NODES", 100)
+    with pytest.raises(NotVerified, match="not bounded within 25 cells"):
+        functions.behaviour(wave, 0.0, 1.5)
 
 
 def test_series_of_one_head_are_few() -> None:

@@ -67,34 +67,43 @@ def range_of(linear: Map, norm: Norm, model: Arithmetic) -> Range:
     wrong = norm.rounding * (np.abs(norm.scale) * radius + np.abs(norm.shift))
     scaled, size = weight * norm.scale, np.abs(weight)
     seen = scaled - scaled.mean(axis=1, keepdims=True) if norm.centred else scaled
-    wide = np.linalg.norm(scaled, axis=1) * ROOM
+    wide = length(scaled) * ROOM
     centre = weight @ norm.shift + bias
     rows = size @ wrong
     products = radius * (1 + norm.slack) * wide + size @ (np.abs(norm.shift) + wrong) + np.abs(bias)
-    away = (radius * (np.linalg.norm(seen, axis=1) + (norm.slack + SMALL) * wide) + rows) * ROOM + SMALL * products
+    away = (radius * (length(seen) + (norm.slack + SMALL) * wide) + rows) * ROOM + SMALL * products
     terms = d + (linear.bias is not None)
     entries = radius * float(np.abs(norm.scale).sum()) + float(np.abs(norm.shift).sum())
     lost = model.tiny * (2 * terms + 2 * size.sum(axis=1) + 2 * entries)
     rounding = (float(model.gamma(terms)) * products + lost) * ROOM
     spectral, whole = largest_singular(seen), largest_singular(scaled) if norm.centred else 0.0
     whole = whole if norm.centred else spectral
-    length = np.linalg.norm(centre) + radius * (spectral + (norm.slack + SMALL) * whole) + np.linalg.norm(rows)
+    every = length(centre) + radius * (spectral + (norm.slack + SMALL) * whole) + length(rows)
     return Range(
         float((centre - away - rounding).min()),
         float((centre + away + rounding).max()),
         (np.abs(centre) + away + rounding) * ROOM,
         rounding,
-        float(length + np.linalg.norm(rounding) + SMALL * np.linalg.norm(products)) * ROOM,
+        float(every + length(rounding) + SMALL * length(products)) * ROOM,
     )
+
+
+def length(rows: np.ndarray) -> np.ndarray | np.float64:
+    """Those of rows, in units of their largest entries: squares of small numbers are 0 in float64."""
+    unit = np.abs(rows).max(axis=-1)
+    unit = np.where(unit > 0, unit, 1.0)
+    return np.linalg.norm(rows / unit[..., None], axis=-1) * unit
 
 
 def largest_singular(matrix: np.ndarray) -> float:
     """A number that is not below it: lambda I - A'A has a Cholesky decomposition, which proves it positive semidefinite
-    up to (d + 2) u of its trace (Rump), for which there is room; or the trace."""
+    up to (d + 2) u of its trace (Rump), for which there is room; or the trace. In units of the largest entry."""
+    unit = float(np.abs(matrix).max())
+    if not unit > 0:
+        return 0.0
+    matrix = matrix / unit
     gram = matrix.T @ matrix
     trace = float(np.trace(gram)) * ROOM
-    if not trace > 0:
-        return 0.0
     estimate = float(np.linalg.eigvalsh(gram)[-1])
     for above in (1.001, 1.02, 1.1):
         value = estimate * above
@@ -103,8 +112,8 @@ def largest_singular(matrix: np.ndarray) -> float:
             np.linalg.cholesky((value - room) * np.eye(len(gram)) - gram)
         except np.linalg.LinAlgError:
             continue
-        return math.sqrt(value) * ROOM
-    return math.sqrt(trace)
+        return math.sqrt(value) * unit * ROOM
+    return math.sqrt(trace) * unit * ROOM
 
 
 def plain_bound(s: Range, down: Map, relative: float, steep: float, growth: float, model: Arithmetic) -> float:
@@ -113,7 +122,7 @@ def plain_bound(s: Range, down: Map, relative: float, steep: float, growth: floa
     sizes = np.abs(down.weight)
     require(sizes.shape[1] == len(most), "an output map of another width")
     together = math.sqrt(len(most) + s.length**2)
-    reached = np.minimum(sizes @ most, np.linalg.norm(sizes, axis=1) * together) * ROOM
+    reached = np.minimum(sizes @ most, length(sizes) * together) * ROOM
     return _added(down, reached, steep * (sizes @ s.rounding), float(most.sum()), relative, growth, model)
 
 

@@ -112,8 +112,10 @@ class Lipschitz:
         """How much f may change over steps (…, d): by the sum of these, one for each axis."""
         if not self.euclidean:
             return np.abs(step) * np.array(self.constants) * UP
-        length = np.sqrt((step**2).sum(axis=-1, keepdims=True))
-        return self.constants[0] * np.abs(step) * (np.abs(step) / np.maximum(length, 1e-300)) * UP
+        share = np.abs(step) / np.maximum(np.abs(step).max(axis=-1, keepdims=True), 1e-300)
+        return (
+            self.constants[0] * np.abs(step) * (share / np.sqrt((share**2).sum(axis=-1, keepdims=True) + 1e-300)) * UP
+        )
 
     def ordered(self, ids: Sequence[int]) -> Lipschitz:
         """That of the function of its inputs in another order."""

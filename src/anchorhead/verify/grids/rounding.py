@@ -96,12 +96,15 @@ def reach(grid: Grid, centres: Sequence[np.ndarray], upper: Sequence[np.ndarray]
 
 def spread(grid: Grid, weights: Sequence[np.ndarray]) -> np.ndarray:
     """At least the root of sum_k w_k (v_k - v')^2 on each cell, v' being about what is read: from sum w (1, v, v^2), in
-    which float64 errs by at most some units of sum w (v^2 + v'^2)."""
+    which float64 errs by at most some units of sum w (v^2 + v'^2). Values are counted in units of about the largest, so
+    that squares neither under- nor overflow."""
     own = 8 * (sum(grid.values.shape) + 8) * OWN_UNIT
-    total, first, second = (contract(grid.values**n, weights) for n in range(3))
+    _, unit = np.frexp(np.abs(grid.values).max())
+    values = np.ldexp(grid.values, -unit)
+    total, first, second = (contract(values**n, weights) for n in range(3))
     near = first / total
     square = second - 2 * near * first + near**2 * total
-    return np.sqrt(np.maximum(square, 0.0) + own * (second + near**2 * total))
+    return np.ldexp(np.sqrt(np.maximum(square, 0.0) + own * (second + near**2 * total)), unit)
 
 
 def bends(grid: Grid, cuts: list[np.ndarray]) -> np.ndarray:
@@ -112,17 +115,18 @@ def bends(grid: Grid, cuts: list[np.ndarray]) -> np.ndarray:
 
         |d_j^2 r| <= sum_k U_k ((a_k - A)^2 + V) |v_k - v'| <= |(a - A)^2 + V| |v - v'|
 
-    in the norm |g|^2 = sum_k U_k g_k^2, for any constant v', which derivatives do not see.
+    in the norm |g|^2 = sum_k U_k g_k^2, for any constant v', which derivatives do not see. Slopes are multiplied by h
+    first, so that their powers do not underflow.
     """
     half, _, upper, lean = zip(*(upper_weights(grid, j, one) for j, one in enumerate(cuts)), strict=True)
     sums, apart = [one.sum(axis=1) for one in upper], spread(grid, upper) * UP
     found = np.empty((*apart.shape, len(cuts)))
     for j, (one, h, u) in enumerate(zip(lean, half, upper, strict=True)):
-        variance = (u * one**2).sum(axis=1, keepdims=True) * UP
-        bent = (u * ((one + h * variance) ** 2 + variance) ** 2).sum(axis=1)
+        across = one * h
+        variance = (u * across**2).sum(axis=1, keepdims=True) * UP
+        bent = (u * ((across + variance) ** 2 + variance) ** 2).sum(axis=1)
         norm = reduce(np.multiply.outer, [bent if i == j else total for i, total in enumerate(sums)])
-        sides = [-1 if i == j else 1 for i in range(len(cuts))]
-        found[..., j] = apart * np.sqrt(norm) * h.reshape(sides) ** 2 / 2 * UP
+        found[..., j] = apart * np.sqrt(norm) / 2 * UP
     return found
 
 

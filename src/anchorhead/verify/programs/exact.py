@@ -15,7 +15,7 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, exact, hull, precision
 from anchorhead.verify.errors import NotVerified, require
-from anchorhead.verify.forms import EXACT, Forms, Quantities, joined, mapped, summed
+from anchorhead.verify.forms import EXACT, LEAST, Forms, Quantities, joined, mapped, require_few, summed
 from anchorhead.verify.functions import behaviour, range_on
 from anchorhead.verify.grids.callables import Given
 from anchorhead.verify.programs.expressions import Expression, Undecided
@@ -59,6 +59,7 @@ class Exact:
         self.program, self.quantities, self.excluded, self.given = program, Quantities(), excluded, given
         self._known: dict[tuple, int] = {}
         self.forms: list[Forms | None] = []
+        require_few(low.size, low.size)
         self.inputs = self.quantities.add(low.reshape(-1), high.reshape(-1))
         tokens, features = low.shape
         for place, step in enumerate(program.steps):
@@ -247,7 +248,8 @@ def _term(weight: np.ndarray, radius: np.ndarray | None, q: Forms, quantities: Q
         shape, q = weight.shape[:2], q.reshaped(1, q.shape[0] * q.shape[1])
         weight, off = (each.reshape(shape[0] * shape[1], -1) for each in (weight, off))
     result = mapped(weight, None, q, quantities, EXACT)
-    result = Forms(result.ids, *result.arrays[:3], result.rounding + q.size(quantities) @ off.T * (1 + 1e-9))
+    wrong = q.size(quantities) @ off.T * (1 + 1e-9) + (off > 0).any(axis=1) * LEAST
+    result = Forms(result.ids, *result.arrays[:3], result.rounding + wrong)
     return result if shape is None else result.reshaped(*shape)
 
 

@@ -48,6 +48,8 @@ DEEPEST = 90
 MAX_CELLS = 10_000
 """Beside four for each of the first; heads of the tables take up to 1,300."""
 BATCH = 256
+NARROWEST = 2.0**-900
+"""Half the width of a cell at least, for float64 divides by it: narrower ones are looked at as if they were as wide."""
 Place = tuple[arb, arb, int]
 """Where a cell begins and ends, and how often an interval was halved for it."""
 
@@ -226,20 +228,21 @@ class _Proof:
     def _cells(self, places: list[Place]) -> Iterable[tuple[Place, _Cell | None]]:
         middles = [((a + b) / 2).mid() for a, b, _ in places]
         c = np.array([float(one) for one in middles])
-        h = np.array([above((b - a) / 2) for a, b, _ in places])
+        halves = [((b - a) / 2).max(exact(NARROWEST)) for a, b, _ in places]
+        h = np.array([above(one) for one in halves])
         windows = zip(*(part.windows(c, h * SLACK + 4 * OWN_UNIT * np.abs(c)) for part in self.parts), strict=True)
         found = [
             self._cell(*place, middle, half, [keys for keys, _ in one], [others for _, others in one])
-            for place, middle, half, one in zip(places, middles, h.tolist(), windows, strict=True)
+            for place, middle, half, one in zip(places, middles, halves, windows, strict=True)
         ]
         self._bound([cell for cell in found if cell is not None])
         return zip(places, found, strict=True)
 
     def _cell(
-        self, a: arb, b: arb, depth: int, c: arb, half: float, near: list[np.ndarray], leaks: list[float]
+        self, a: arb, b: arb, depth: int, c: arb, h: arb, near: list[np.ndarray], leaks: list[float]
     ) -> _Cell | None:
         """Taylor's theorem on one cell, or balls where f has a kink; None where neither tells anything."""
-        t, h = float(c), (b - a) / 2
+        t, half = float(c), above(h)
         both, far = list(zip(self.parts, near, strict=True)), (abs(t) + half) * SLACK
         leak = sum(2 * others * part.largest(far) for part, others in zip(self.parts, leaks, strict=True))
         cell = c + arb(0, 1) * h
@@ -356,7 +359,7 @@ class _Proof:
         """On pieces x -+ edge of every cell: their middles, the rounding of R, and (2, parts, cells) bounds on what is
         read."""
         t, half = _places(cells, x, edge)
-        h = np.array([[max(cell.h, 1e-280)] for cell in cells])
+        h = np.array([[cell.h] for cell in cells])
         moves = np.where(edge > 0, half / h * 1.001, 0.0)  # float64 may leave the cell, if not a point
         read = []
         for n, part in enumerate(self.parts):
