@@ -237,9 +237,20 @@ def steep_anchors_of_others(file: Stored) -> Stored:
     return put(file, "layers.0.registers", (slice(None), gates), -1000.0 * lowered)
 
 
+def keys_of_nothing(file: Stored) -> Stored:
+    """A key is so large a multiple of a feature that all tokens hold 0 in that it overflows where it is multiplied by
+    queries first."""
+    file = widened(file)
+    for name in ("query", "key"):
+        file = changed(file, f"layers.1.0.{name}", lambda array: np.pad(array, ((0, 0), (0, 1), (0, 0))))
+    file = put(file, "layers.1.0.query", (slice(None), -1, 4), 2.0**60)
+    return put(file, "layers.1.0.key", (slice(None), -1, MARKED), 2.0**120)
+
+
 def a_link_twice(file: Stored) -> Stored:
     """The heads that read the link are there twice, so that it is twice what it was."""
-    where = "layers.1.0" if file.network["output"] == "register" else "layers.1.1"
+    where = next(name for name in ("layers.1.1", "layers.1.0") if f"{name}.query" in file.tensors)
+    where = "layers.1.0" if file.network["output"] == "register" else where
     for name in ("query", "output"):
         file = changed(file, f"{where}.{name}", lambda array: np.concatenate([array, array]))
     for name in ("key", "value"):

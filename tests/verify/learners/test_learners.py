@@ -296,7 +296,7 @@ def test_a_state_that_sees_itself_is_refused() -> None:
     key = np.array(file.tensors[name])
     assert (key <= -1600).sum() == 1
     key[key <= -1600] = -500.0
-    with pytest.raises(NotVerified, match="layer 0 of a step"):
+    with pytest.raises(NotVerified, match="w is read from other tokens"):
         found_for_box(replace(file, tensors={**file.tensors, name: key}))
 
 
