@@ -129,7 +129,7 @@ def _read_by_scores(f: Callable[..., held.Read]) -> Callable[..., held.Read]:
         found, known = f(self, *given), [*self.made, *self.carried]
         moved = (found.terms != 0) & (np.isin(found.asks, known) | np.isin(found.holds, known))
         nothing = replace(found.values, number=0 * found.values.number)
-        return found if moved[found.loud].any() else replace(found, values=nothing)
+        return found if moved.any() else replace(found, values=nothing)
 
     return read
 

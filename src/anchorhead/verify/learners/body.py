@@ -43,7 +43,7 @@ class Body:
         self.carriers = self._carriers(network, start)
         self.of_w, self.of_v = (
             [[symbols.new(size) for _ in places] for _ in self.carriers]
-            for places, size in ((self.w, symbols.weight), (self.v, np.inf))
+            for places, size in ((self.w, symbols.weight), (self.v, np.nan))
         )
         symbols.carried = {one: t for t, each in zip(self.carriers, self.of_w, strict=True) for one in each}
         self.end = self._settled(start, steps)

@@ -28,6 +28,8 @@ ONE = 0
 GRAIN = 2.0**10
 MAX_TERMS = 2**10
 """Products in a logit, and heads of a layer: gamma of so many roundings is about 2^-14 in float32."""
+FINE = 1e-3
+"""More than sums of so many products round by, relatively."""
 ROUNDED = 1 + 1e-4
 """More than what sums of so many numbers grow by where they are rounded; in float32 those of some rows more."""
 
@@ -44,25 +46,33 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
+class Keys:
+    """Of all tokens: what they hold, their constants, 0 elsewhere, and bounds on their sizes."""
+
+    held: Held
+    constant: np.ndarray
+    size: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Read:
-    """What a token reads by one head from the tokens `keys`. Logits are sums of products of `terms` (keys, size) with
-    the symbols `asks` (size,) and `holds` (keys, size); values (keys, columns). loud: which keys may weigh anything;
-    the others' logits are always SILENT below that of one of them."""
+    """What a token reads by one head from those tokens that may weigh anything, `keys`: all others' logits are always
+    SILENT below that of one of them. Logits are sums of products of `terms` (keys, size) with the symbols `asks`
+    (size,) and `holds` (keys, size); values (keys, columns)."""
 
     keys: np.ndarray
     terms: np.ndarray
     asks: np.ndarray
     holds: np.ndarray
     values: Held
-    loud: np.ndarray
 
 
 class Heard:
-    """Logits and values of some keys, by default of those that are heard: a lemma takes from them what it knows, until
-    nothing is left. It takes no two products as one, for these might cancel, and leave nothing but their rounding."""
+    """Logits and values of what is read, or of one key: a lemma takes from them what it knows, until nothing is left.
+    It takes no two products as one, for these might cancel, and leave nothing but their rounding."""
 
-    def __init__(self, read: Read, which: np.ndarray | None = None) -> None:
-        which = read.loud if which is None else which
+    def __init__(self, read: Read, key: int | None = None) -> None:
+        which = slice(None) if key is None else read.keys == key
         self.keys, self.rest, self.holds = read.keys[which], read.terms[which].copy(), read.holds[which]
         self.asks, self.values = read.asks, read.values.at(which)
 
@@ -112,6 +122,17 @@ class Symbols:
     made: dict[int, Made] = field(default_factory=dict)
     rounded: dict[int, int] = field(default_factory=dict)
     carried: dict[int, int] = field(default_factory=dict)
+    _arrays: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0), np.zeros(0))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of all symbols: sizes, whether they are entries of examples, and who carries them, or -1."""
+        if len(self._arrays[0]) != len(self.sizes):
+            entry, carrier = np.zeros(len(self.sizes), bool), np.full(len(self.sizes), -1)
+            entry[[*self.rounded, *self.rounded.values()]] = True
+            carrier[list(self.carried)] = list(self.carried.values())
+            self._arrays = np.array(self.sizes), entry, carrier
+        return self._arrays
 
     def new(self, size: float) -> int:
         self.sizes.append(size)
@@ -127,8 +148,10 @@ class Symbols:
         """No larger than the sum of all sizes, a mean being no larger than its largest value."""
         size = sum(abs(number) * self.sizes[one] for one, number in made.skip.items())
         for number, read, column in made.reads:
-            heard = Heard(read).values.at(slice(None), column)
-            size += abs(number) * float((np.abs(heard.number) * np.array(self.sizes)[heard.symbol]).max())
+            values = zip(
+                *(array[:, column].tolist() for array in (read.values.number, read.values.symbol)), strict=True
+            )
+            size += abs(number) * float(np.max([abs(value) * self.sizes[one] for value, one in values]))
         found = self.new(size * (ROUNDED + 4 * float(self.model.gamma(self.rows + MAX_TERMS))))
         self.made[found] = made
         return found
@@ -163,31 +186,39 @@ class Symbols:
         """Between what logits stay, as computed: in any order, with entries that were rounded; underflow loses less
         than 1. Of products of entries of one w, each met once, with entries of examples the sum is at most the largest
         number times sum |w_j| times the largest entry; of other products nothing is known, nor where a term is NaN."""
-        sizes, asks, place = np.array(self.sizes), np.broadcast_to(asks, holds.shape), np.arange(terms.shape[1])
+        (sizes, entry, carrier), asks = self.arrays, np.broadcast_to(asks, holds.shape)
         fixed, mixed = (asks == ONE) & (holds == ONE), (terms != 0) & (asks != ONE) & (holds != ONE)
-        size, carrier = np.zeros(terms.shape), np.full(len(sizes), -1)
-        np.multiply(np.abs(terms), sizes[asks] * sizes[holds], out=size, where=terms != 0)
-        carrier[list(self.carried)] = list(self.carried.values())
-        entry = np.isin(np.arange(len(sizes)), [*self.rounded, *self.rounded.values()])
+        size = np.where(terms == 0, 0.0, np.abs(terms) * sizes[asks] * sizes[holds])
         w, x = np.where(carrier[asks] >= 0, (asks, holds), (holds, asks))
         whose = np.where(mixed, carrier[w], carrier[w].max(axis=1, keepdims=True))
         one = (whose == whose[:, :1]).all(axis=1) & (np.where(mixed, (whose >= 0) & entry[x], True)).all(axis=1)
-        one &= (np.diff(np.sort(np.where(mixed, w, -1 - place), axis=1), axis=1) != 0).all(axis=1)
+        one &= (np.diff(np.sort(np.where(mixed, w, -1 - np.arange(terms.shape[1])), axis=1), axis=1) != 0).all(axis=1)
         most = np.abs(np.where(mixed, terms, 0.0)).max(axis=1) * self.weight * sizes[entry].max(initial=0.0)
         spread = np.where(one | ~mixed.any(axis=1), most, np.inf) + np.where(fixed | mixed, 0.0, size).sum(axis=1)
         whole, middle = np.where(fixed, size, 0.0).sum(axis=1) + spread, np.where(fixed, terms, 0.0).sum(axis=1)
         off = spread + (float(self.model.gamma(terms.shape[1] + 4)) + own_error(terms.shape[1])) * whole + 1.0
         return middle - off, middle + off
 
-    def read(self, query: Held, keys: Held, values: Held, visible: np.ndarray) -> Read:
+    def near(self, query: Held, keys: Keys, visible: np.ndarray) -> np.ndarray:
+        """Of the tokens that are seen, those that are not silent at a glance, by constants and sizes alone."""
+        constant = np.where(query.symbol == ONE, query.number, 0.0)
+        size = np.abs(query.number) * self.arrays[0][query.symbol]
+        middle, whole = keys.constant[visible] @ constant, keys.size[visible] @ size
+        spread = whole - np.abs(keys.constant[visible]) @ np.abs(constant) + FINE * whole + 1.0
+        best = np.where(np.isnan(spread), -np.inf, middle - spread).max()
+        return visible[~(middle + spread + SILENT <= best)]
+
+    def read(self, query: Held, keys: Keys, values: Held, visible: np.ndarray) -> Read:
         """Of each product one factor is 1 or -1 times its symbol, so that no underflow is multiplied by much."""
-        keys = keys.at(visible)
-        plain = (np.abs(query.number) == 1) | (np.abs(keys.number) == 1)
-        nothing = (query.number == 0) | (keys.number == 0)
-        terms = np.where(nothing, 0.0, np.where(plain, query.number * keys.number, np.nan))
-        low, high = self.between(terms, query.symbol, keys.symbol)
+        visible = self.near(query, keys, visible)
+        held = keys.held.at(visible)
+        plain = (np.abs(query.number) == 1) | (np.abs(held.number) == 1)
+        nothing = (query.number == 0) | (held.number == 0)
+        terms = np.where(nothing, 0.0, np.where(plain, query.number * held.number, np.nan))
+        low, high = self.between(terms, query.symbol, held.symbol)
         best = np.where(np.isnan(low), -np.inf, low).max()
-        return Read(visible, terms, query.symbol, keys.symbol, values.at(visible), ~(high + SILENT <= best))
+        loud = ~(high + SILENT <= best)
+        return Read(visible[loud], terms[loud], query.symbol, held.symbol[loud], values.at(visible[loud]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +249,8 @@ class Layers:
         require(layer.skip is None or layer.skip.bias is None, "a skip with a bias")
         mapped = self.symbols.mapped
         asked, y = mapped(layer.query.reshape(-1, width), x), self._kept(skip, x)
-        keys, values = ([mapped(one, x) for one in each] for each in (layer.key, layer.value))
-        keys = [self._of_grid(layer.grid or (), one) for one in keys]
+        values = [mapped(one, x) for one in layer.value]
+        keys = [self._keys(layer.grid or (), mapped(one, x)) for one in layer.key]
         touched = np.flatnonzero(layer.output.any(axis=(0, 2)))
         known: dict[tuple[bytes, ...], list[Read]] = {}
         every = [(kind, place) for kind in KINDS for place in range(len(self.places(kind)))]
@@ -245,15 +276,16 @@ class Layers:
         y.number[(skip != np.eye(*skip.shape)).any(axis=1) & (y.symbol != ONE)] = np.nan
         return y
 
-    def _of_grid(self, sides: tuple[int, ...], keys: Held) -> Held:
-        """Of the points of a grid: those blocks of their keys, an axis each, are read where all other indices are 0."""
+    def _keys(self, sides: tuple[int, ...], keys: Held) -> Keys:
+        """Those of the points of a grid: their blocks, an axis each, are read where all other indices are 0."""
         size, first = keys.number.shape[1] // max(len(sides), 1), self.places("register").start
         for axis, side in enumerate(sides):
             stride, block = prod(sides[axis + 1 :]), slice(axis * size, (axis + 1) * size)
             points = np.arange(prod(sides))
             for array in (keys.number, keys.symbol):
                 array[first + points, block] = array[first + points // stride % side * stride, block]
-        return keys
+        size = np.abs(keys.number) * self.symbols.arrays[0][keys.symbol]
+        return Keys(keys, np.where(keys.symbol == ONE, keys.number, 0.0), size)
 
     def _added(
         self, y: Held, t: int, g: int, skip: np.ndarray, x: Held, output: np.ndarray, reads: list[Read]
@@ -261,18 +293,16 @@ class Layers:
         """Feature g of a token: what its skip carries, and what it reads. Where all values that are heard are exactly
         0, so is what is read; a single key that is heard is copied."""
         parts = [(float(output[h, c]), reads[h], int(c)) for h, c in np.argwhere(output)]
-        parts = [(number, read, c) for number, read, c in parts if read.values.number[read.loud, c].any()]
+        parts = [(number, read, c) for number, read, c in parts if read.values.number[:, c].any()]
         if not parts:
             return float(y.number[t, g]), int(y.symbol[t, g])
         used = [f for f in np.flatnonzero(skip) if x.number[t, f] != 0]
         plain = all(abs(skip[f]) == 1 or abs(x.number[t, f]) == 1 for f in used)
         carried = {int(x.symbol[t, f]): float(skip[f] * x.number[t, f]) for f in used}
         number, read, c = parts[0]
-        (first, *others) = np.flatnonzero(read.loud)
-        single = len(parts) == 1 and abs(number) == 1 and not others and not used
-        if single and int(read.keys[first]) not in self.several:
-            return number * float(read.values.number[first, c]), int(read.values.symbol[first, c])
-        numbers = [*carried.values(), *(np.abs(read.values.number[read.loud, c]).max() for _, read, c in parts)]
+        if len(parts) == len(read.keys) == abs(number) == 1 and not used and self.single(read.keys):
+            return number * float(read.values.number[0, c]), int(read.values.symbol[0, c])
+        numbers = [*carried.values(), *(np.abs(read.values.number[:, c]).max() for _, read, c in parts)]
         if not plain or len(carried) < len(used) or np.isnan(numbers).any():
             return np.nan, ONE
         return 1.0, self.symbols.make(Made(carried, tuple(parts)))

@@ -99,7 +99,7 @@ class Reading:
                 good = [number for number, *_ in made.reads] == [-1.0] and list(made.skip.values()) == [1.0]
                 require(good, "an entry of w is not shrunk by a clip")
                 ((_, read, c),), (inner,) = made.reads, made.skip
-                clips.append(self._anchors(Heard(read, read.keys >= 0), c, inner))
+                clips.append(self._anchors(Heard(read), c, inner))
                 made = self._of(inner)
             require(set(made.skip) <= {of_w, of_v}, "w takes something else along")
             factors.append((made.skip.get(of_w, 0.0), made.skip.get(of_v, 0.0) if v else 0.0))
@@ -124,11 +124,11 @@ class Reading:
         """Sharpnesses, and what carries the link of each sort of rows; nothing where logits are of arguments."""
         found, links, sign = [], [], (1.0, -1.0)[i]
         for read, columns in reads:
-            require(read.keys[read.loud].tolist() == list(range(len(self.shown.rows))), "w is read from other tokens")
+            require(read.keys.tolist() == list(range(len(self.shown.rows))), "w is read from other tokens")
             sharpness: set[float] = set()
             its: list[int] = []
             for k, (_, row) in enumerate(self.shown.rows):
-                one = Heard(read, read.keys == k)
+                one = Heard(read, k)
                 values = list(zip(one.values.number[0, columns], one.values.symbol[0, columns], strict=True))
                 require(values == self.body.entries(row, self.shown.values), "w is moved by no examples")
                 made = [s for s in one.holds[0, one.rest[0] != 0].tolist() if s in self.body.symbols.made][:1]
@@ -181,12 +181,12 @@ class Reading:
         good = made.skip in ({}, off) and not (inside and carriers[1:])
         require(good, "something else is taken off a score")
         for _, read, c in made.reads:
-            keys, values = read.keys[read.loud], read.values.at(read.loud, c)
+            keys, values = read.keys, read.values.at(slice(None), c)
             tokens = dict(zip(values.number.tolist(), keys.tolist(), strict=True))
             good = len(keys) == 2 and set(tokens) == {1.0, -1.0} and (values.symbol == ONE).all()
             good = good and self.body.layers.single(keys) and tokens[1.0] == carriers[0]
             require(bool(good) and carriers[1:] in ([], [tokens[-1.0]]), "a score is read from other tokens")
-            up, down = (Heard(read, read.keys == tokens[sign]) for sign in (1.0, -1.0))
+            up, down = (Heard(read, tokens[sign]) for sign in (1.0, -1.0))
             found = self._argument(up, row, 0, True, inside)
             found |= self._argument(down, row, 1, True, False) if carriers[1:] else set()
             require(len(found) == 1 and min(found) > 0, "a score is read of something else than w . a")
@@ -213,7 +213,7 @@ class Reading:
         alone = all(not one.skip and all(number == 1 for number, *_ in one.reads) for one in made)
         require(alone, "a push is more than what is read")
         found, read = set(), alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
-        for key in {int(key) for one in read for key in one.keys[one.loud]}:
+        for key in {int(key) for one in read for key in one.keys}:
             found.add(int(body.example[key]) if key < len(body.example) else -1)
         require(len(found) == 1 and min(found) >= 0, "a token reads not one example")
         example = found.pop()
