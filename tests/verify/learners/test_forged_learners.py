@@ -14,7 +14,6 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
 from anchorhead.verify.grammar import read_network
 from anchorhead.verify.learners.body import Body
-from anchorhead.verify.learners.held import Symbols
 from anchorhead.verify.learners.link import read_links
 from anchorhead.verify.learners.reading import Reading
 from anchorhead.verify.learners.shown import shown_of
@@ -89,7 +88,7 @@ def reading_of(name: str) -> Reading:
     network, target = read_network(file), read_descent(read_program(file))
     model, links = arithmetic_of(network.dtype), read_links(target.link, 1.0)[0]
     shown = shown_of(target, links[0].form, np.full(target.features + 2, 4.0))
-    return Reading(Body(network, target, shown, Symbols(model, 100, 10.0)), target, links, 1e-3, model)
+    return Reading(Body(network, target, shown, 100, 10.0, model), target, links, 1e-3, model)
 
 
 @pytest.mark.parametrize("name", ["squared, float32", "momentum", "squared, sequence"])

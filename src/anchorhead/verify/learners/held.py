@@ -1,17 +1,33 @@
-"""What the tokens of a learner hold, as the stored layers make it: in every feature one number times one symbol.
+"""What the tokens of a learner hold, as the stored layers make it: in every feature a number times a quantity.
 
-A symbol stands for a real number that is the same wherever it is met: 1, entries of an example, entries of w, or what
-heads gave to a feature of a token. A product rounds nothing if one of its factors is a power of two, and a sum of
-constants that are few multiples of 1/GRAIN rounds nothing, in any order. An entry of an example that is multiplied by
-another number is rounded, and then a symbol that stands for this entry up to one rounding, each time another one. All
-other sums are not known, and neither is what is made of them; but 0 times what is not known is 0, for nothing overflows
-(finite.py).
+**Quantities** are real numbers: 1; an entry of an example; an entry of w or of v; what heads gave to a feature. All but
+those that are there once (`Symbols.everywhere`) are a token's own: "x0" in a token is the x0 of its own example, "w0"
+the w0 that it carries itself. So a row of a prompt stands for all rows of its sort, and whatever is found for a token
+that carries w holds for all that hold and hear the same.
 
-Rows of a prompt are any number of tokens: one of each sort stands for all.
+**Invariant.** After every layer, for every prompt and every order of every sum: where a feature of a token is known,
+the dtype holds number times quantity in it, exactly; but underflow loses up to some tiny max(1, |number| / SMALL).
+Where nothing is known it holds a finite number, for nothing overflows (finite.py), so that 0 times it is 0. It follows
+by induction, since
+
+  - a product with a power of two rounds nothing, nor does one of constants of which one is a power of two; and to lose
+    more than the product itself underflow must be multiplied by a factor above 1 after a number below SMALL (`summed`);
+  - a sum with one term is that term; sums of constants that are multiples of 1/GRAIN, up to GRAIN in all, round nothing
+    in any order; no other sum is known;
+  - an entry of an example times another number is rounded once: that is a quantity of its own, which is not the same
+    number wherever it is met ("rounded"), and is rounded no second time;
+  - a token hears only keys whose logits come within SILENT of the largest that it meets: of a logit it is known between
+    what it lies, for all quantities up to their sizes and with all rounding (`between`). All others weigh exactly 0;
+  - of one key that is heard the weight is exactly 1, so that what it holds is copied, if it is there once; means of
+    zeros are 0; and anything else that heads add to a feature is a new quantity, of which it is kept what made it
+    (`Made`). What stands there before is the same for all tokens with the same quantity.
+
+Lemmas (reading.py) then take logits apart, product by product, until nothing is left.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -24,19 +40,23 @@ from anchorhead.verify.readings import seen
 from anchorhead.verify.rounding import SILENT, Arithmetic, own_error, power_of_two
 
 ONE = 0
-"""The symbol of 1."""
+"""The symbol of the quantity 1."""
 GRAIN = 2.0**10
+SMALL = 2.0**-40
 MAX_TERMS = 2**10
-"""Products in a logit, and heads of a layer: gamma of so many roundings is about 2^-14 in float32."""
+"""Products in a logit, heads of a layer, and what heads add to a feature: gamma of so many roundings is about 2^-14 in
+float32."""
 FINE = 1e-3
 """More than sums of so many products round by, relatively."""
 ROUNDED = 1 + 1e-4
-"""More than what sums of so many numbers grow by where they are rounded; in float32 those of some rows more."""
+"""More than what sums of so many numbers grow by where they are rounded."""
+TOGETHER = 64
+"""How many tokens are compared with all keys at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """(tokens, features): numbers, NaN where nothing is known, and their symbols."""
+    """(tokens, features): numbers, NaN where nothing is known, and the symbols of their quantities."""
 
     number: np.ndarray
     symbol: np.ndarray
@@ -46,25 +66,21 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
-class Keys:
-    """Of all tokens: what they hold, their constants, 0 elsewhere, and bounds on their sizes."""
-
-    held: Held
-    constant: np.ndarray
-    size: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class Read:
-    """What a token reads by one head from those tokens that may weigh anything, `keys`: all others' logits are always
-    SILENT below that of one of them. Logits are sums of products of `terms` (keys, size) with the symbols `asks`
-    (size,) and `holds` (keys, size); values (keys, columns)."""
+    """What is read by one head from those tokens that are heard.
+
+    keys     who is heard: the place of a token, of rows of any number that of their sort; -1: a token of an example
+    terms    (keys, size) logits are sums of their products with the quantities `asks` (size,) and `holds` (keys, size)
+    values   (keys, columns)
+    tokens   of every token that reads so: the places of those that it hears
+    """
 
     keys: np.ndarray
     terms: np.ndarray
     asks: np.ndarray
     holds: np.ndarray
     values: Held
+    tokens: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 class Heard:
@@ -76,9 +92,9 @@ class Heard:
         self.keys, self.rest, self.holds = read.keys[which], read.terms[which].copy(), read.holds[which]
         self.asks, self.values = read.asks, read.values.at(which)
 
-    def take(self, asks: int, holds: int) -> np.ndarray:
-        """The numbers of the products of these symbols, for each key."""
-        here = (self.asks == asks) & (self.holds == holds) & (self.rest != 0)
+    def take(self, asks: int, *holds: int) -> np.ndarray:
+        """The numbers of the products of a quantity with another one, or with one of some, for each key."""
+        here = (self.asks == asks) & np.isin(self.holds, holds) & (self.rest != 0)
         require(bool((here.sum(axis=1) <= 1).all()), "a logit in which products of the same numbers are added up")
         found = np.where(here, self.rest, 0.0).sum(axis=1)
         self.rest[here] = 0.0
@@ -97,7 +113,7 @@ class Heard:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What heads make: the sum of skip[symbol] times each symbol, and of (number, read, column of what is read)."""
+    """What heads make: the sum of skip[symbol] times each quantity, and of (number, read, column of what is read)."""
 
     skip: dict[int, float]
     reads: tuple[tuple[float, Read, int], ...]
@@ -105,34 +121,21 @@ class Made:
 
 @dataclass(eq=False)
 class Symbols:
-    """What is known of symbols.
+    """What is known of quantities.
 
-    rows       how many a prompt has at most
-    weight     a bound on the sum of |w_j| that a token carries
-    sizes      bounds on all of them
-    made       those that heads made
-    rounded    of entries of examples: the symbols of these once they are rounded
-    carried    of entries of w: the token that carries it
+    tokens       how many there are at most
+    sizes        bounds on all of them
+    rounded      of entries of examples: the symbols of these once they are rounded
+    everywhere   those that are no token's own
+    made         those that heads made
     """
 
     model: Arithmetic
-    rows: int
-    weight: float
+    tokens: int
     sizes: list[float] = field(default_factory=lambda: [1.0])
-    made: dict[int, Made] = field(default_factory=dict)
     rounded: dict[int, int] = field(default_factory=dict)
-    carried: dict[int, int] = field(default_factory=dict)
-    _arrays: tuple[np.ndarray, np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0), np.zeros(0))
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of all symbols: sizes, whether they are entries of examples, and who carries them, or -1."""
-        if len(self._arrays[0]) != len(self.sizes):
-            entry, carrier = np.zeros(len(self.sizes), bool), np.full(len(self.sizes), -1)
-            entry[[*self.rounded, *self.rounded.values()]] = True
-            carrier[list(self.carried)] = list(self.carried.values())
-            self._arrays = np.array(self.sizes), entry, carrier
-        return self._arrays
+    everywhere: set[int] = field(default_factory=lambda: {ONE})
+    made: dict[int, Made] = field(default_factory=dict)
 
     def new(self, size: float) -> int:
         self.sizes.append(size)
@@ -147,12 +150,10 @@ class Symbols:
     def make(self, made: Made) -> int:
         """No larger than the sum of all sizes, a mean being no larger than its largest value."""
         size = sum(abs(number) * self.sizes[one] for one, number in made.skip.items())
-        for number, read, column in made.reads:
-            values = zip(
-                *(array[:, column].tolist() for array in (read.values.number, read.values.symbol)), strict=True
-            )
-            size += abs(number) * float(np.max([abs(value) * self.sizes[one] for value, one in values]))
-        found = self.new(size * (ROUNDED + 4 * float(self.model.gamma(self.rows + MAX_TERMS))))
+        for number, read, c in made.reads:
+            of, symbols = np.abs(read.values.number[:, c]), read.values.symbol[:, c]
+            size += abs(number) * float(np.max([of[symbols == one].max() * self.sizes[one] for one in set(symbols)]))
+        found = self.new(size * (ROUNDED + 4 * float(self.model.gamma(self.tokens + MAX_TERMS))))
         self.made[found] = made
         return found
 
@@ -160,8 +161,9 @@ class Symbols:
         """Sums of products along the last axis."""
         terms = np.where(weight == 0, 0.0, weight * x.number)
         filled, constant = terms != 0, x.symbol == ONE
-        exact = (power_of_two(weight) | (constant & power_of_two(x.number))) & (np.abs(terms) >= self.model.tiny)
-        rounds, count = (filled & ~exact).any(axis=-1), filled.sum(axis=-1)
+        calm = (np.abs(weight) <= 1) | (np.abs(x.number) >= SMALL) | constant
+        once = (power_of_two(weight) | (constant & power_of_two(x.number))) & (np.abs(terms) >= self.model.tiny)
+        rounds, count = (filled & ~once).any(axis=-1), filled.sum(axis=-1)
         first = filled.argmax(axis=-1)[..., None]
         symbol = np.take_along_axis(np.where(filled, x.symbol, ONE), first, axis=-1)[..., 0]
         grains = np.abs(terms) * GRAIN
@@ -169,8 +171,9 @@ class Symbols:
         known = ~rounds & ((count <= 1) | (fine & (grains.sum(axis=-1) <= GRAIN**2)))
         again = np.zeros(len(self.sizes), int)
         again[list(self.rounded)] = list(self.rounded.values())
-        once = rounds & (count == 1) & (again[symbol] != ONE)
-        return Held(np.where(known | once, terms.sum(axis=-1), np.nan), np.where(once, again[symbol], symbol))
+        rounded = rounds & (count == 1) & (again[symbol] != ONE)
+        known = (known | rounded) & (~filled | calm).all(axis=-1)
+        return Held(np.where(known, terms.sum(axis=-1), np.nan), np.where(rounded, again[symbol], symbol))
 
     def mapped(self, weight: np.ndarray, x: Held) -> Held:
         """W x, for every token; most rows of W pick one feature."""
@@ -182,54 +185,35 @@ class Symbols:
             found.number[:, row], found.symbol[:, row] = more.number, more.symbol
         return found
 
+    def near(self, query: Held, keys: Held) -> np.ndarray:
+        """(queries, keys) which are not silent at a glance, by constants and sizes alone."""
+        sizes, one = np.array(self.sizes), [np.where(held.symbol == ONE, held.number, 0.0) for held in (query, keys)]
+        size = [np.abs(held.number) * sizes[held.symbol] for held in (query, keys)]
+        middle, whole = one[0] @ one[1].T, size[0] @ size[1].T
+        spread = whole - np.abs(one[0]) @ np.abs(one[1]).T + FINE * whole + 1.0
+        best = np.where(np.isnan(spread), -np.inf, middle - spread).max(axis=1)
+        return ~(middle + spread + SILENT <= best[:, None])
+
     def between(self, terms: np.ndarray, asks: np.ndarray, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Between what logits stay, as computed: in any order, with entries that were rounded; underflow loses less
-        than 1. Of products of entries of one w, each met once, with entries of examples the sum is at most the largest
-        number times sum |w_j| times the largest entry; of other products nothing is known, nor where a term is NaN."""
-        (sizes, entry, carrier), asks = self.arrays, np.broadcast_to(asks, holds.shape)
-        fixed, mixed = (asks == ONE) & (holds == ONE), (terms != 0) & (asks != ONE) & (holds != ONE)
+        than 1. Nothing is known where a term is NaN."""
+        sizes, constant = np.array(self.sizes), (asks == ONE) & (holds == ONE)
         size = np.where(terms == 0, 0.0, np.abs(terms) * sizes[asks] * sizes[holds])
-        w, x = np.where(carrier[asks] >= 0, (asks, holds), (holds, asks))
-        whose = np.where(mixed, carrier[w], carrier[w].max(axis=1, keepdims=True))
-        one = (whose == whose[:, :1]).all(axis=1) & (np.where(mixed, (whose >= 0) & entry[x], True)).all(axis=1)
-        one &= (np.diff(np.sort(np.where(mixed, w, -1 - np.arange(terms.shape[1])), axis=1), axis=1) != 0).all(axis=1)
-        most = np.abs(np.where(mixed, terms, 0.0)).max(axis=1) * self.weight * sizes[entry].max(initial=0.0)
-        spread = np.where(one | ~mixed.any(axis=1), most, np.inf) + np.where(fixed | mixed, 0.0, size).sum(axis=1)
-        whole, middle = np.where(fixed, size, 0.0).sum(axis=1) + spread, np.where(fixed, terms, 0.0).sum(axis=1)
-        off = spread + (float(self.model.gamma(terms.shape[1] + 4)) + own_error(terms.shape[1])) * whole + 1.0
+        middle, whole = np.where(constant, terms, 0.0).sum(axis=1), size.sum(axis=1)
+        rounding = float(self.model.gamma(terms.shape[1] + 4)) + own_error(terms.shape[1])
+        off = np.where(constant, 0.0, size).sum(axis=1) + rounding * whole + 1.0
         return middle - off, middle + off
 
-    def near(self, query: Held, keys: Keys, visible: np.ndarray) -> np.ndarray:
-        """Of the tokens that are seen, those that are not silent at a glance, by constants and sizes alone."""
-        constant = np.where(query.symbol == ONE, query.number, 0.0)
-        size = np.abs(query.number) * self.arrays[0][query.symbol]
-        middle, whole = keys.constant[visible] @ constant, keys.size[visible] @ size
-        spread = whole - np.abs(keys.constant[visible]) @ np.abs(constant) + FINE * whole + 1.0
-        best = np.where(np.isnan(spread), -np.inf, middle - spread).max()
-        return visible[~(middle + spread + SILENT <= best)]
 
-    def read(self, query: Held, keys: Keys, values: Held, visible: np.ndarray) -> Read:
-        """Of each product one factor is 1 or -1 times its symbol, so that no underflow is multiplied by much."""
-        visible = self.near(query, keys, visible)
-        held = keys.held.at(visible)
-        plain = (np.abs(query.number) == 1) | (np.abs(held.number) == 1)
-        nothing = (query.number == 0) | (held.number == 0)
-        terms = np.where(nothing, 0.0, np.where(plain, query.number * held.number, np.nan))
-        low, high = self.between(terms, query.symbol, held.symbol)
-        best = np.where(np.isnan(low), -np.inf, low).max()
-        loud = ~(high + SILENT <= best)
-        return Read(visible[loud], terms[loud], query.symbol, held.symbol[loud], values.at(visible[loud]))
-
-
-@dataclass(frozen=True, eq=False)
 class Layers:
-    """Attention among tokens of these numbers; several: which of the inputs stand for any number; asking: whether it is
-    followed what inputs read."""
+    """Attention among tokens of these numbers; several: which of the inputs stand for any number of rows; None: inputs
+    are so many tokens, and it is not followed what they read."""
 
-    symbols: Symbols
-    stream: Stream
-    several: frozenset[int]
-    asking: bool
+    def __init__(self, symbols: Symbols, stream: Stream, several: Sequence[int] | None) -> None:
+        self.symbols, self.stream, self.several = symbols, stream, frozenset(several or ())
+        self.quiet = (stream.inputs or 0) if several is None else 0
+        self.tokens = [(kind, place) for kind in KINDS for place in range(len(self.places(kind)))]
+        self.label = np.where(np.arange(len(self.tokens)) < self.quiet, -1, np.arange(len(self.tokens)))
 
     def single(self, keys: np.ndarray) -> bool:
         """Whether each of these is one token."""
@@ -252,23 +236,52 @@ class Layers:
         values = [mapped(one, x) for one in layer.value]
         keys = [self._keys(layer.grid or (), mapped(one, x)) for one in layer.key]
         touched = np.flatnonzero(layer.output.any(axis=(0, 2)))
-        known: dict[tuple[bytes, ...], list[Read]] = {}
-        every = [(kind, place) for kind in KINDS for place in range(len(self.places(kind)))]
-        for t, (kind, place) in enumerate(every):
-            if kind == "input" and not self.asking:
-                y.number[t, touched] = np.nan
-                continue
-            visible, query = seen(layer, self.stream, kind, place), asked.at(t)
-            name = query.number.tobytes(), query.symbol.tobytes(), visible.tobytes()
-            if name not in known:
-                parts = [query.at(slice(h * size, (h + 1) * size)) for h in range(heads)]
-                known[name] = [
-                    self.symbols.read(part, keys[min(h, len(keys) - 1)], values[min(h, len(values) - 1)], visible)
-                    for h, part in enumerate(parts)
-                ]
-            for g in touched.tolist():
-                y.number[t, g], y.symbol[t, g] = self._added(y, t, g, skip[g], x, layer.output[:, g], known[name])
+        y.number[: self.quiet, touched] = np.nan
+        groups: dict[bytes, tuple[np.ndarray, list[int]]] = {}
+        for t in range(self.quiet, len(self.tokens)):
+            visible = seen(layer, self.stream, *self.tokens[t])
+            groups.setdefault(visible.tobytes(), (visible, []))[1].append(t)
+        known: dict[tuple, Any] = {}
+        for visible, every in groups.values():
+            for askers in (every[k : k + TOGETHER] for k in range(0, len(every), TOGETHER)):
+                reads = []
+                for h in range(heads):
+                    query = asked.at(askers, slice(h * size, (h + 1) * size))
+                    key, value = (one[min(h, len(one) - 1)].at(visible) for one in (keys, values))
+                    near = self.symbols.near(query, key)
+                    reads.append([
+                        self._read(h, t, query.at(i), key.at(near[i]), value.at(near[i]), visible[near[i]], known)
+                        for i, t in enumerate(askers)
+                    ])  # fmt: skip
+                for t, own in zip(askers, zip(*reads, strict=True), strict=True):
+                    for g in touched.tolist():
+                        kept = float(y.number[t, g]), int(y.symbol[t, g])
+                        found = self._added(kept, g, skip[g], x.at(t), layer.output[:, g], own, known)
+                        y.number[t, g], y.symbol[t, g] = found
         return y
+
+    def _read(
+        self, h: int, t: int, query: Held, keys: Held, values: Held, places: np.ndarray, known: dict[tuple, Any]
+    ) -> Read:
+        """What token t reads by head h. Of each product one factor is 1 or -1 times its quantity, so that no underflow
+        is multiplied by much."""
+        nothing = (query.number == 0) | (keys.number == 0)
+        plain = (np.abs(query.number) == 1) | (np.abs(keys.number) == 1)
+        terms = np.where(nothing, 0.0, np.where(plain, query.number * keys.number, np.nan))
+        asks, holds = np.where(nothing.all(axis=0), ONE, query.symbol), np.where(nothing, ONE, keys.symbol)
+        logits = terms.tobytes(), asks.tobytes(), holds.tobytes()
+        if logits not in known:
+            low, high = self.symbols.between(terms, asks, holds)
+            best = np.where(np.isnan(low), -np.inf, low).max()
+            known[logits] = np.flatnonzero(~(high + SILENT <= best))
+        loud = known[logits]
+        values, places = values.at(loud), places[loud]
+        name = h, *logits, *(one.tobytes() for one in (self.label[places], values.number, values.symbol))
+        if name not in known:
+            asks = np.where(nothing[loud].all(axis=0), ONE, asks)
+            known[name] = Read(self.label[places], terms[loud], asks, holds[loud], values)
+        known[name].tokens[t] = places
+        return known[name]
 
     def _kept(self, skip: np.ndarray, x: Held) -> Held:
         """What a skip makes of features: known are those that it leaves as they are, and constants."""
@@ -276,7 +289,7 @@ class Layers:
         y.number[(skip != np.eye(*skip.shape)).any(axis=1) & (y.symbol != ONE)] = np.nan
         return y
 
-    def _keys(self, sides: tuple[int, ...], keys: Held) -> Keys:
+    def _keys(self, sides: tuple[int, ...], keys: Held) -> Held:
         """Those of the points of a grid: their blocks, an axis each, are read where all other indices are 0."""
         size, first = keys.number.shape[1] // max(len(sides), 1), self.places("register").start
         for axis, side in enumerate(sides):
@@ -284,25 +297,29 @@ class Layers:
             points = np.arange(prod(sides))
             for array in (keys.number, keys.symbol):
                 array[first + points, block] = array[first + points // stride % side * stride, block]
-        size = np.abs(keys.number) * self.symbols.arrays[0][keys.symbol]
-        return Keys(keys, np.where(keys.symbol == ONE, keys.number, 0.0), size)
+        return keys
 
     def _added(
-        self, y: Held, t: int, g: int, skip: np.ndarray, x: Held, output: np.ndarray, reads: list[Read]
-    ) -> tuple[float, int]:
-        """Feature g of a token: what its skip carries, and what it reads. Where all values that are heard are exactly
-        0, so is what is read; a single key that is heard is copied."""
+        self, kept: tuple[float, int], g: int, skip: np.ndarray, x: Held, output: np.ndarray, reads: Sequence[Read],
+        known: dict[tuple, Any],
+    ) -> tuple[float, int]:  # fmt: skip
+        """Feature g of a token that holds x: what its skip carries, and what it reads. Where all values that are heard
+        are exactly 0, so is what is read; a single key that is heard is copied."""
         parts = [(float(output[h, c]), reads[h], int(c)) for h, c in np.argwhere(output)]
         parts = [(number, read, c) for number, read, c in parts if read.values.number[:, c].any()]
         if not parts:
-            return float(y.number[t, g]), int(y.symbol[t, g])
-        used = [f for f in np.flatnonzero(skip) if x.number[t, f] != 0]
-        plain = all(abs(skip[f]) == 1 or abs(x.number[t, f]) == 1 for f in used)
-        carried = {int(x.symbol[t, f]): float(skip[f] * x.number[t, f]) for f in used}
+            return kept
+        used = [f for f in np.flatnonzero(skip) if x.number[f] != 0]
+        plain = all(abs(skip[f]) == 1 or abs(x.number[f]) == 1 for f in used) and len(parts) <= MAX_TERMS
+        carried = {int(x.symbol[f]): float(skip[f] * x.number[f]) for f in used}
         number, read, c = parts[0]
-        if len(parts) == len(read.keys) == abs(number) == 1 and not used and self.single(read.keys):
+        alone = len(parts) == len(read.keys) == abs(number) == 1 and not used and self.single(read.keys)
+        if alone and int(read.values.symbol[0, c]) in self.symbols.everywhere:
             return number * float(read.values.number[0, c]), int(read.values.symbol[0, c])
         numbers = [*carried.values(), *(np.abs(read.values.number[:, c]).max() for _, read, c in parts)]
         if not plain or len(carried) < len(used) or np.isnan(numbers).any():
             return np.nan, ONE
-        return 1.0, self.symbols.make(Made(carried, tuple(parts)))
+        name = g, *carried.items(), *((number, id(read), c) for number, read, c in parts)
+        if name not in known:
+            known[name] = self.symbols.make(Made(carried, tuple(parts)))
+        return 1.0, known[name]

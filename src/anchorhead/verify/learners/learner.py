@@ -19,7 +19,6 @@ from anchorhead.verify.grammar import Network
 from anchorhead.verify.learners.body import Body
 from anchorhead.verify.learners.box import Box, BoxPath
 from anchorhead.verify.learners.finite import require_finite
-from anchorhead.verify.learners.held import Symbols
 from anchorhead.verify.learners.link import Link, read_links
 from anchorhead.verify.learners.prompt import PromptPath
 from anchorhead.verify.learners.reading import Reading
@@ -109,7 +108,7 @@ def _follows(
         try:
             path, shown, rows = given(links)
             require_finite(network, shown.sizes, rows, model)
-            body = Body(network, target, shown, Symbols(model, rows, path.weight))
+            body = Body(network, target, shown, rows, path.weight, model)
             step = Reading(body, target, links, bound, model).step()
         except NotVerified as error:
             why.append(error)

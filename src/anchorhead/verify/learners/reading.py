@@ -57,43 +57,49 @@ class Reading:
         self.aim = 0.01 * stated / (target.times * math.sqrt(target.size))
 
     def step(self) -> Step:
-        moved = [self._moved(i) for i in range(len(self.body.carriers))]
+        body, shown = self.body, self.shown
+        moved = [self._moved(which) for which in range(len(body.of_w))]
         kept, pulled, momentum, outputs, clip = alike([one[:-1] for one in moved], "tokens that carry w")
         update, clip = update_of(self.target, kept, pulled, momentum, len(outputs)), self._clip(clip)
         if not any(read.terms.any() for read, _ in moved[0][-1]):
-            (read, columns), *more = alike([one[-1] for one in moved], "tokens that carry w")
-            require(not more and clip is None, "a step of means has one head, and no threshold")
-            return Step(Mean(outputs[0], len(moved)), update, None, None, (self._pushed(read, columns),), "each")
-        one_of_all = self.body.layers.asking and len(moved) == (2 if self.shown.begin else 1)
-        require(one_of_all, "w is carried by other tokens")
+            require(len(outputs) == len(moved) == 1 and clip is None, "a step of means has one head, and no threshold")
+            return Step(
+                Mean(outputs[0], len(body.carriers)), update, None, None, (self._pushed(*moved[0][-1][0]),), "each"
+            )
+        require(len(moved) == len(body.carriers) and not body.layers.quiet, "w is carried by other tokens")
         sharpness, links = alike([self._average(i, one[-1]) for i, one in enumerate(moved)], "tokens that carry w")
         average = Average(sharpness, outputs, 1 if links else self.target.size + 1)
         if not links:
             line = len(self.links) == 1 and self.links[0].form == "residual" and self.links[0].line == (1, 0)
-            require(line and not self.shown.begin, "a step for residuals, and another link than s - y")
+            require(line and not shown.begin, "a step for residuals, and another link than s - y")
             return Step(average, update, clip)
-        each = [self._linked(row, made) for (_, row), made in zip(self.shown.rows, links, strict=True)]
+        each = [self._linked(row, made) for (_, row), made in zip(shown.rows, links, strict=True)]
         heads = [Heads()] * len(self.links)
-        for k in {k for k, _ in self.shown.rows}:
-            own = [anchors for (its, _), (_, anchors) in zip(self.shown.rows, each, strict=True) if its == k]
+        for k in {k for k, _ in shown.rows}:
+            own = [anchors for (its, _), (_, anchors) in zip(shown.rows, each, strict=True) if its == k]
             heads[k] = heads_of(alike(own, "what rows find, or their mirror images"), self.links[k], self.model)
-            heads[k] = replace(heads[k], taken=self.shown.less is not None)
+            heads[k] = replace(heads[k], taken=shown.less is not None)
         score = alike([score for score, _ in each], "scores of rows")
-        return Step(average, update, clip, score, tuple(heads), "pair" if self.shown.begin else "one")
+        return Step(average, update, clip, score, tuple(heads), "pair" if shown.begin else "one")
 
     def _of(self, symbol: int) -> Made:
         if symbol not in self.body.symbols.made:
             raise NotVerified("a number of which it is not known what made it")
         return self.body.symbols.made[symbol]
 
-    def _moved(self, i: int) -> tuple:
-        """What becomes of w and v in a token that carries them: factors of w in both, that of v, those of what heads
+    def _moved(self, which: int) -> tuple:
+        """What becomes of w and v in tokens that carry this w: factors of w in both, that of v, those of what heads
         read, the anchors of a clip; and for each head what it reads, and which column of that for each entry."""
-        body, t, w, v = self.body, self.body.carriers[i], self.body.of_w[i], self.body.of_v[i]
+        body, w, v = self.body, self.body.of_w[which], self.body.of_v[which]
+        tokens = [body.carriers[which]] if self.shown.begin else body.carriers
+        end = body.end.at(*np.ix_(tokens, body.w + body.v))
+        good = (end.number == 1).all() and (end.symbol == end.symbol[0]).all()
+        require(bool(good), "what becomes of w is not known, or not the same in all that carry it")
         clips, factors, reads = [], [], []
-        for f, of_w, of_v, tau in zip(body.w + body.v, w + w, v + v or w, self.target.thresholds * 2, strict=False):
-            require(body.end.number[t, f] == 1, "what becomes of w is not known")
-            made = self._of(int(body.end.symbol[t, f]))
+        for symbol, of_w, of_v, tau in zip(
+            end.symbol[0].tolist(), w + w, v + v or w, self.target.thresholds * 2, strict=False
+        ):
+            made = self._of(symbol)
             if tau is not None:
                 require(not v, "with momentum and a threshold at once nothing is known")
                 good = [number for number, *_ in made.reads] == [-1.0] and list(made.skip.values()) == [1.0]
@@ -198,40 +204,32 @@ class Reading:
 
     def _pushed(self, read: Read, columns: list[int]) -> Heads:
         """Of a mean over all tokens that carry w: the heads of the link, which each of them reads from anchors of an
-        example of its own, times that."""
-        heard, body = Heard(read), self.body
-        good = heard.keys.tolist() == body.carriers and (heard.values.number[:, columns] == 1).all()
+        example of its own, times that; products with entries may have been rounded."""
+        body, values, (_, row) = self.body, read.values.at(slice(None), columns), self.shown.rows[0]
+        good = read.keys.tolist() == body.carriers and body.layers.quiet > 0
+        good = good and (values.number == 1).all() and (values.symbol == values.symbol[0]).all()
         require(bool(good), "a mean of other numbers than those that carry w hold")
-        found = [self._own(i, heard.values.symbol[i, columns].tolist()) for i in range(len(body.carriers))]
-        good = sorted(example for example, _ in found) == list(range(body.examples))
-        require(good, "not every example is read once")
-        return heads_of(alike([one for _, one in found], "examples"), self.links[0], self.model, self.target.size)
-
-    def _own(self, i: int, pushes: list[int]) -> tuple[int, tuple[Anchors, ...]]:
-        """The example whose anchors a token reads, and these; products with entries may have been rounded."""
-        made, body, (_, row) = [self._of(one) for one in pushes], self.body, self.shown.rows[0]
+        made = [self._of(one) for one in values.symbol[0].tolist()]
         alone = all(not one.skip and all(number == 1 for number, *_ in one.reads) for one in made)
         require(alone, "a push is more than what is read")
-        found, read = set(), alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
-        for key in {int(key) for one in read for key in one.keys}:
-            found.add(int(body.example[key]) if key < len(body.example) else -1)
-        require(len(found) == 1 and min(found) >= 0, "a token reads not one example")
-        example = found.pop()
-        entries = [{s, body.symbols.rounded.get(s, s)} for _, s in body.entries(row, self.shown.factors, example)]
-        label = {s for _, s in [body.entry(row, len(row) - 1, example)] if s != ONE}
-        label |= {body.symbols.rounded[s] for s in label}
+        reads = alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
+        theirs = [np.unique(np.concatenate([body.example[one.tokens[t]] for one in reads])) for t in body.carriers]
+        good = sorted(one.tolist() for one in theirs) == [[i] for i in range(body.examples)]
+        require(good, "not every example is read once")
+        entries = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
+        label = [(s, body.symbols.rounded[s]) for _, s in [body.entry(row, len(row) - 1)] if s != ONE]
         anchors = []
-        for part, one in enumerate(read):
+        for part, one in enumerate(reads):
             heard, values = Heard(one), []
-            slopes = [sum(heard.take(w, s) for s in either) for w, either in zip(body.of_w[i], entries, strict=True)]
-            labels, constants = sum((heard.take(ONE, s) for s in label), 0 * slopes[0]), heard.constants()
+            slopes = [heard.take(w, *either) for w, either in zip(body.of_w[0], entries, strict=True)]
+            labels, constants = sum((heard.take(ONE, *either) for either in label), 0 * slopes[0]), heard.constants()
             for its, either in zip(made, entries, strict=True):
                 held = heard.values.at(slice(None), its.reads[part][2])
-                own = np.isin(held.symbol, list(either)) | (held.number == 0)
+                own = np.isin(held.symbol, either) | (held.number == 0)
                 require(bool(own.all()), "anchors hold other numbers than their example")
                 values.append(held.number)
             anchors.append((alike(slopes, "slopes"), labels, constants, alike(values, "values of anchors")))
-        return example, tuple(anchors)
+        return heads_of(tuple(anchors), self.links[0], self.model, self.target.size)
 
 
 def heads_of(parts: tuple[Anchors, ...], link: Link, model: Arithmetic, size: int = 0) -> Heads:
