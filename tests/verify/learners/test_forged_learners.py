@@ -21,7 +21,7 @@ from anchorhead.verify.learners.target import read_descent
 from anchorhead.verify.programs.program import read_program
 from anchorhead.verify.rounding import arithmetic_of
 
-from ..tampering.search import breaks
+from ..tampering.search import Claim, breaks
 from . import forged_learners as forged
 from . import test_learner_many as of_many
 from .learner_files import loaded
@@ -46,6 +46,9 @@ FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.a_link_twice, "two variables"),
     (forged.a_link_twice, "two variables, sequence"),
     (forged.a_link_twice, "logistic"),
+    (forged.an_example_twice, "logistic, sequence, float32"),
+    (forged.slopes_in_two, "logistic, sequence, float32"),
+    (forged.rows_that_are_anchors, "tanh, sequence"),
 ]
 
 
@@ -75,6 +78,16 @@ def test_forged_files_of_many_learners_are_refused(change: Callable[[Stored], St
     assert of_many.largest_error(path, file, prompt) > stated >= of_many.bound_of(file, prompt, stated)
     with pytest.raises(NotVerified):
         of_many.bound_of(other, prompt, stated)
+
+
+def test_examples_that_vanish_are_refused() -> None:
+    """Where underflow is to zero, an example is no longer there."""
+    name = "squared, float32"
+    other = forged.drained(stored(name))
+    claim = Claim.of(loaded(other), learner(name).descent.loss)
+    prompt = learner(name).prompt(np.full((1, 2), 2.0**-10), np.ones(1))
+    assert claim.proven(np.asarray(prompt)[None], "flushed") > claim.network.certificate.bound  # type: ignore[union-attr]
+    assert not accepted(other)
 
 
 def test_keys_that_overflow_before_they_meet_anything_are_refused() -> None:

@@ -114,8 +114,8 @@ def _by_constants(self: held.Symbols, terms: np.ndarray, asks: np.ndarray, holds
 
 def _one_pass(self: body.Body, start: held.Held, steps: tuple[Any, ...]) -> held.Held:
     """What tokens hold after the first step, taken for what they hold after all."""
-    for t, w, v in zip(self.carriers, self.of_w, self.of_v, strict=True):
-        start.number[t, self.w + self.v], start.symbol[t, self.w + self.v] = 1.0, w + v
+    for t in self.carriers:
+        start.number[t, self.w + self.v], start.symbol[t, self.w + self.v] = 1.0, self.of_w[0] + self.of_v[0]
     end = start
     for layer in steps:
         end = self.layers.after(layer, end)
@@ -125,23 +125,22 @@ def _one_pass(self: body.Body, start: held.Held, steps: tuple[Any, ...]) -> held
 def _read_by_scores(f: Callable[..., held.Read]) -> Callable[..., held.Read]:
     """What is read with constants and labels alone is nothing."""
 
-    def read(self: held.Symbols, *given: Any) -> held.Read:
-        found, known = f(self, *given), [*self.made, *self.carried]
-        moved = (found.terms != 0) & (np.isin(found.asks, known) | np.isin(found.holds, known))
+    def read(self: held.Layers, *args: Any) -> held.Read:
+        found, rounded = f(self, *args), self.symbols.rounded
+        given = [held.ONE, *rounded, *rounded.values()]
+        moved = (found.terms != 0) & ~(np.isin(found.asks, given) & np.isin(found.holds, given))
         nothing = replace(found.values, number=0 * found.values.number)
         return found if moved.any() else replace(found, values=nothing)
 
     return read
 
 
-def _as_the_first(f: Callable[..., Any]) -> Callable[..., Any]:
-    """All tokens read what the first one does, of examples of their own."""
-
-    def own(self: Any, i: int, pushes: list[int]) -> tuple[int, Any]:
-        self.first = f(self, 0, pushes) if i == 0 else self.first
-        return i, self.first[1]
-
-    return own
+def _both(self: held.Heard, asks: int, *holds: int) -> np.ndarray:
+    """Products of the same numbers are added up."""
+    here = (self.asks == asks) & np.isin(self.holds, holds)
+    found = np.where(here, self.rest, 0.0).sum(axis=1)
+    self.rest[here] = 0.0
+    return found
 
 
 MUTATIONS = {
@@ -280,8 +279,20 @@ MUTATIONS = {
         held.Layers, "_kept", lambda f: lambda self, skip, x: held.Held(x.number.copy(), x.symbol.copy()),
         fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
     ),
-    "reading: all tokens read as the first one does": Mutation(
-        reading.Reading, "_own", _as_the_first, fails(learners.test_every_register_hears_its_own_example_alone, 0),
+    "reading: every token reads an example of its own": Mutation(
+        reading.Reading, "_examples", lambda f: lambda self, reads, t: [self.body.carriers.index(t)],
+        accepts(LOGISTIC, forged.an_example_twice),
+    ),
+    "held: products of the same numbers are one": Mutation(
+        held.Heard, "take", lambda f: _both, accepts(LOGISTIC, forged.slopes_in_two),
+    ),
+    "held: what vanishes may be multiplied again": Mutation(
+        held, "SMALL", lambda small: 0.0, accepts("squared, float32", forged.drained),
+    ),
+    "mean: pushes are off by the same factor in all entries": Mutation(
+        average.Mean, "error", lambda f: lambda self, rate, at, by: f(
+            self, rate, replace(at, spread=at.wrong_pull / at.wrong), by),
+        fails(paths.test_entries_of_pushes_are_off_each_on_their_own),
     ),
     "target: a program need not be the one that is written": Mutation(
         target, "same", lambda f: lambda one, other: True,
@@ -291,7 +302,7 @@ MUTATIONS = {
         body.Body, "_settled", lambda f: _one_pass, accepts("logistic lasso", forged.reference_that_moves),
     ),
     "held: what is off reads nothing": Mutation(
-        held.Symbols, "read", _read_by_scores, accepts("two variables", forged.something_that_is_off),
+        held.Layers, "_read", _read_by_scores, accepts("two variables", forged.something_that_is_off),
     ),
     "held: what heads made is small": Mutation(
         held.Symbols, "make", lambda f: lambda self, made: _small(self, f(self, made)),
@@ -299,6 +310,10 @@ MUTATIONS = {
     ),
     "held: several tokens are one": Mutation(
         held.Layers, "single", lambda f: lambda self, keys: True, accepts("lasso", forged.anchors_of_rows),
+    ),
+    "held: rows of a sort are one token": Mutation(
+        held.Layers, "single", lambda f: lambda self, keys: True,
+        accepts("tanh, sequence", forged.rows_that_are_anchors),
     ),
     **{
         f"held: what cancels does not matter, {change.__name__}": Mutation(

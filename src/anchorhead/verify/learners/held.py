@@ -268,20 +268,17 @@ class Layers:
         nothing = (query.number == 0) | (keys.number == 0)
         plain = (np.abs(query.number) == 1) | (np.abs(keys.number) == 1)
         terms = np.where(nothing, 0.0, np.where(plain, query.number * keys.number, np.nan))
-        asks, holds = np.where(nothing.all(axis=0), ONE, query.symbol), np.where(nothing, ONE, keys.symbol)
-        logits = terms.tobytes(), asks.tobytes(), holds.tobytes()
-        if logits not in known:
-            low, high = self.symbols.between(terms, asks, holds)
-            best = np.where(np.isnan(low), -np.inf, low).max()
-            known[logits] = np.flatnonzero(~(high + SILENT <= best))
-        loud = known[logits]
-        values, places = values.at(loud), places[loud]
-        name = h, *logits, *(one.tobytes() for one in (self.label[places], values.number, values.symbol))
-        if name not in known:
-            asks = np.where(nothing[loud].all(axis=0), ONE, asks)
-            known[name] = Read(self.label[places], terms[loud], asks, holds[loud], values)
-        known[name].tokens[t] = places
-        return known[name]
+        low, high = self.symbols.between(terms, query.symbol, keys.symbol)
+        best = np.where(np.isnan(low), -np.inf, low).max()
+        loud = np.flatnonzero(~(high + SILENT <= best))
+        terms, nothing, places, values = terms[loud], nothing[loud], places[loud], values.at(loud)
+        asks = np.where(nothing.all(axis=0), ONE, query.symbol)
+        holds = np.where(nothing, ONE, keys.symbol[loud])
+        found = Read(self.label[places], terms, asks, holds, values)
+        name = h, *(one.tobytes() for one in (found.keys, terms, asks, holds, values.number, values.symbol))
+        read = known.setdefault(name, found)
+        read.tokens[t] = places
+        return read
 
     def _kept(self, skip: np.ndarray, x: Held) -> Held:
         """What a skip makes of features: known are those that it leaves as they are, and constants."""

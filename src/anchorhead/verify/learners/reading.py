@@ -183,9 +183,8 @@ class Reading:
     def _score(self, made: Made, row: Row) -> Score:
         shown, carriers, sharpness = self.shown, self.body.carriers, []
         off = {} if shown.off is None else {s: -n for n, s in [self.body.entry(row, shown.off)]}
-        inside = shown.off is not None and not made.skip
-        good = made.skip in ({}, off) and not (inside and carriers[1:])
-        require(good, "something else is taken off a score")
+        inside = shown.off is not None and not carriers[1:]  # what is taken off an argument is in its logits
+        require(made.skip == ({} if inside else off), "something else is taken off a score")
         for _, read, c in made.reads:
             keys, values = read.keys, read.values.at(slice(None), c)
             tokens = dict(zip(values.number.tolist(), keys.tolist(), strict=True))
@@ -206,15 +205,15 @@ class Reading:
         """Of a mean over all tokens that carry w: the heads of the link, which each of them reads from anchors of an
         example of its own, times that; products with entries may have been rounded."""
         body, values, (_, row) = self.body, read.values.at(slice(None), columns), self.shown.rows[0]
-        good = read.keys.tolist() == body.carriers and body.layers.quiet > 0
-        good = good and (values.number == 1).all() and (values.symbol == values.symbol[0]).all()
+        good = read.keys.tolist() == body.carriers and (values.number == 1).all()
+        good = good and (values.symbol == values.symbol[0]).all()
         require(bool(good), "a mean of other numbers than those that carry w hold")
         made = [self._of(one) for one in values.symbol[0].tolist()]
         alone = all(not one.skip and all(number == 1 for number, *_ in one.reads) for one in made)
         require(alone, "a push is more than what is read")
         reads = alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
-        theirs = [np.unique(np.concatenate([body.example[one.tokens[t]] for one in reads])) for t in body.carriers]
-        good = sorted(one.tolist() for one in theirs) == [[i] for i in range(body.examples)]
+        theirs = sorted(self._examples(reads, t) for t in body.carriers)
+        good = all(body.layers.single(one.keys) for one in reads) and theirs == [[i] for i in range(body.examples)]
         require(good, "not every example is read once")
         entries = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
         label = [(s, body.symbols.rounded[s]) for _, s in [body.entry(row, len(row) - 1)] if s != ONE]
@@ -230,6 +229,10 @@ class Reading:
                 values.append(held.number)
             anchors.append((alike(slopes, "slopes"), labels, constants, alike(values, "values of anchors")))
         return heads_of(tuple(anchors), self.links[0], self.model, self.target.size)
+
+    def _examples(self, reads: Sequence[Read], t: int) -> list[int]:
+        """Of which examples a token reads."""
+        return np.unique(np.concatenate([self.body.example[one.tokens[t]] for one in reads])).tolist()
 
 
 def heads_of(parts: tuple[Anchors, ...], link: Link, model: Arithmetic, size: int = 0) -> Heads:
