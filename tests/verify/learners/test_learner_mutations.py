@@ -106,10 +106,15 @@ MIRROR, SLOW = (fails(paths.test_exact_paths_keep_to_their_invariants, name) for
 LOGISTIC = "logistic, sequence, float32"
 
 
-def _by_constants(self: held.Symbols, terms: np.ndarray, asks: np.ndarray, holds: np.ndarray) -> tuple[Any, Any]:
-    """Logits as if all symbols were 0."""
-    found = np.where((asks == held.ONE) & (holds == held.ONE), terms, 0.0).sum(axis=1)
-    return found, found
+def _by_constants(f: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Logits as if all quantities were 0."""
+
+    def heard(self: held.Symbols, *both: held.Held) -> np.ndarray:
+        fixed = [held.Held(np.where(one.symbol == held.ONE, one.number, 0.0), one.symbol) for one in both]
+        logits = fixed[0].number @ fixed[1].number.T
+        return logits + 800 > np.nanmax(logits, axis=1, keepdims=True)
+
+    return heard
 
 
 def _one_pass(self: body.Body, start: held.Held, steps: tuple[Any, ...]) -> held.Held:
@@ -133,6 +138,17 @@ def _read_by_scores(f: Callable[..., held.Read]) -> Callable[..., held.Read]:
         return found if moved.any() else replace(found, values=nothing)
 
     return read
+
+
+def _though_it_vanished(f: Callable[..., held.Held]) -> Callable[..., held.Held]:
+    """Powers of two are taken for factors that lose nothing: numbers are multiplied afterwards."""
+
+    def summed(self: held.Symbols, weight: np.ndarray, x: held.Held) -> held.Held:
+        by = np.where((x.symbol != held.ONE) & (np.abs(x.number) < 1) & (x.number != 0), 2.0**200, 1.0)
+        found = f(self, weight / by, held.Held(x.number * by, x.symbol))
+        return found
+
+    return summed
 
 
 def _both(self: held.Heard, asks: int, *holds: int) -> np.ndarray:
@@ -233,7 +249,7 @@ MUTATIONS = {
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
     ),
     "held: symbols are 0": Mutation(
-        held.Symbols, "between", lambda f: _by_constants, accepts("poisson, sequence", weights("query", near)),
+        held.Symbols, "heard", _by_constants, accepts("poisson, sequence", weights("query", near)),
     ),
     "prompt: no rate is too large": Mutation(
         prompt.PromptPath, "_between", lambda f: lambda self: _slowly(f, self),
@@ -252,7 +268,7 @@ MUTATIONS = {
         ),
     ),
     "held: what other links read is heard at 0 or not at all": Mutation(
-        held.Symbols, "between", lambda f: _by_constants,
+        held.Symbols, "heard", _by_constants,
         fails(of_forged.test_forged_files_of_many_learners_are_refused, forged.steep_anchors_of_others),
     ),
     "reading: rows of either sign need not agree": Mutation(
@@ -287,7 +303,7 @@ MUTATIONS = {
         held.Heard, "take", lambda f: _both, accepts(LOGISTIC, forged.slopes_in_two),
     ),
     "held: what vanishes may be multiplied again": Mutation(
-        held, "SMALL", lambda small: 0.0, accepts("squared, float32", forged.drained),
+        held.Symbols, "summed", _though_it_vanished, accepts("squared, float32", forged.drained),
     ),
     "mean: pushes are off by the same factor in all entries": Mutation(
         average.Mean, "error", lambda f: lambda self, rate, at, by: f(
@@ -322,7 +338,7 @@ MUTATIONS = {
         for change, name in of_forged.FORGED if change in (forged.scores_drowned, forged.residuals_drowned)
     },
     "held: what rounds is silent": Mutation(
-        held.Symbols, "between", lambda f: _by_constants, accepts(LOGISTIC, forged.silence_drowned)
+        held.Symbols, "heard", _by_constants, accepts(LOGISTIC, forged.silence_drowned)
     ),
 }  # fmt: skip
 

@@ -20,6 +20,8 @@ from anchorhead.verify.learners.shown import Row, Shown
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import Arithmetic
 
+MAX_TOKENS = 2**20
+
 
 class Body:
     """A step of a network, for prompts of at most so many rows; weight: a bound on the sum of |w_j| in a token.
@@ -85,6 +87,7 @@ class Body:
         require(embed.weight.shape[2] == len(columns), "the prompt has other columns")
         held = np.array([[*self.entries(row, columns), (1.0, ONE)] for row in rows])
         self.symbols.everywhere |= {one for row in shown.begin for _, one in self.entries(row, shown.values)}
+        require((embed.positions or 0) <= MAX_TOKENS, f"over {MAX_TOKENS:,} tokens")
         source = np.arange(embed.tokens or len(rows)) if embed.source is None else embed.source
         weight, bias = (np.broadcast_to(one, (len(source), *one.shape[1:])) for one in (embed.weight, embed.bias))
         given = held[source // self.examples, None]

@@ -6,18 +6,18 @@ the w0 that it carries itself. So a row of a prompt stands for all rows of its s
 that carries w holds for all that hold and hear the same.
 
 **Invariant.** After every layer, for every prompt and every order of every sum: where a feature of a token is known,
-the dtype holds number times quantity in it, exactly; but underflow loses up to some tiny max(1, |number| / SMALL).
+the dtype holds number times quantity in it, exactly; but underflow may have lost a few tiny max(1, |number|).
 Where nothing is known it holds a finite number, for nothing overflows (finite.py), so that 0 times it is 0. It follows
 by induction, since
 
-  - a product with a power of two rounds nothing, nor does one of constants of which one is a power of two; and to lose
-    more than the product itself underflow must be multiplied by a factor above 1 after a number below SMALL (`summed`);
+  - a product with a power of two rounds nothing, nor does one of constants of which one is a power of two. What was
+    lost is multiplied by no more than 1, or as the number is, which is then at least 1 (`summed`, *calm*);
   - a sum with one term is that term; sums of constants that are multiples of 1/GRAIN, up to GRAIN in all, round nothing
     in any order; no other sum is known;
   - an entry of an example times another number is rounded once: that is a quantity of its own, which is not the same
     number wherever it is met ("rounded"), and is rounded no second time;
   - a token hears only keys whose logits come within SILENT of the largest that it meets: of a logit it is known between
-    what it lies, for all quantities up to their sizes and with all rounding (`between`). All others weigh exactly 0;
+    what it lies, for all quantities up to their sizes and with all rounding (`heard`). All others weigh exactly 0;
   - of one key that is heard the weight is exactly 1, so that what it holds is copied, if it is there once; means of
     zeros are 0; and anything else that heads add to a feature is a new quantity, of which it is kept what made it
     (`Made`). What stands there before is the same for all tokens with the same quantity.
@@ -42,16 +42,15 @@ from anchorhead.verify.rounding import SILENT, Arithmetic, own_error, power_of_t
 ONE = 0
 """The symbol of the quantity 1."""
 GRAIN = 2.0**10
-SMALL = 2.0**-40
+LEAST = 2.0**-40
+"""No size is taken for less, so that rounding is more than what underflow loses in a product."""
 MAX_TERMS = 2**10
 """Products in a logit, heads of a layer, and what heads add to a feature: gamma of so many roundings is about 2^-14 in
 float32."""
-FINE = 1e-3
-"""More than sums of so many products round by, relatively."""
 ROUNDED = 1 + 1e-4
 """More than what sums of so many numbers grow by where they are rounded."""
-TOGETHER = 64
-"""How many tokens are compared with all keys at a time."""
+TOGETHER, MAX_PAIRS = 2**20, 2**32
+"""How many pairs of tokens are compared at a time, and in a layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +94,9 @@ class Heard:
     def take(self, asks: int, *holds: int) -> np.ndarray:
         """The numbers of the products of a quantity with another one, or with one of some, for each key."""
         here = (self.asks == asks) & np.isin(self.holds, holds) & (self.rest != 0)
-        require(bool((here.sum(axis=1) <= 1).all()), "a logit in which products of the same numbers are added up")
         found = np.where(here, self.rest, 0.0).sum(axis=1)
+        good = (here.sum(axis=1) <= 1).all() and not np.isnan(found).any()
+        require(bool(good), "a logit in which products of the same numbers are added up, or not known")
         self.rest[here] = 0.0
         return found
 
@@ -138,7 +138,7 @@ class Symbols:
     made: dict[int, Made] = field(default_factory=dict)
 
     def new(self, size: float) -> int:
-        self.sizes.append(size)
+        self.sizes.append(max(size, LEAST))
         return len(self.sizes) - 1
 
     def entry(self, size: float) -> int:
@@ -161,7 +161,7 @@ class Symbols:
         """Sums of products along the last axis."""
         terms = np.where(weight == 0, 0.0, weight * x.number)
         filled, constant = terms != 0, x.symbol == ONE
-        calm = (np.abs(weight) <= 1) | (np.abs(x.number) >= SMALL) | constant
+        calm = (np.abs(weight) <= 1) | (np.abs(x.number) >= 1) | constant
         once = (power_of_two(weight) | (constant & power_of_two(x.number))) & (np.abs(terms) >= self.model.tiny)
         rounds, count = (filled & ~once).any(axis=-1), filled.sum(axis=-1)
         first = filled.argmax(axis=-1)[..., None]
@@ -185,24 +185,29 @@ class Symbols:
             found.number[:, row], found.symbol[:, row] = more.number, more.symbol
         return found
 
-    def near(self, query: Held, keys: Held) -> np.ndarray:
-        """(queries, keys) which are not silent at a glance, by constants and sizes alone."""
-        sizes, one = np.array(self.sizes), [np.where(held.symbol == ONE, held.number, 0.0) for held in (query, keys)]
-        size = [np.abs(held.number) * sizes[held.symbol] for held in (query, keys)]
-        middle, whole = one[0] @ one[1].T, size[0] @ size[1].T
-        spread = whole - np.abs(one[0]) @ np.abs(one[1]).T + FINE * whole + 1.0
-        best = np.where(np.isnan(spread), -np.inf, middle - spread).max(axis=1)
-        return ~(middle + spread + SILENT <= best[:, None])
+    def heard(self, query: Held, keys: Held) -> np.ndarray:
+        """(queries, keys) which are heard: those whose logits may come within SILENT of the largest.
 
-    def between(self, terms: np.ndarray, asks: np.ndarray, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Between what logits stay, as computed: in any order, with entries that were rounded; underflow loses less
-        than 1. Nothing is known where a term is NaN."""
-        sizes, constant = np.array(self.sizes), (asks == ONE) & (holds == ONE)
-        size = np.where(terms == 0, 0.0, np.abs(terms) * sizes[asks] * sizes[holds])
-        middle, whole = np.where(constant, terms, 0.0).sum(axis=1), size.sum(axis=1)
-        rounding = float(self.model.gamma(terms.shape[1] + 4)) + own_error(terms.shape[1])
-        off = np.where(constant, 0.0, size).sum(axis=1) + rounding * whole + 1.0
-        return middle - off, middle + off
+        Logits are sums of products of constants, and of others of which sizes are known; computed in any order, with
+        entries that were rounded, they are off by gamma of all sizes; underflow loses less than 1, or than that. They
+        may be anything where something is met that is not known, or a product of which neither factor is 1 or -1 times
+        its quantity: then a number that vanished might be multiplied by a large one.
+        """
+        count, sizes, both = query.number.shape[1], np.array(self.sizes), (query, keys)
+        filled = [one.number != 0 for one in both]
+        odd = [some & (np.abs(one.number) != 1) for some, one in zip(filled, both, strict=True)]
+        size = [
+            np.where(some, np.abs(one.number) * sizes[one.symbol], 0) for some, one in zip(filled, both, strict=True)
+        ]
+        unknown = [np.isnan(one) for one in size]
+        constant = [np.where((one.symbol == ONE) & ~np.isnan(one.number), one.number, 0.0) for one in both]
+        wild = [(unknown[0], filled[1]), (filled[0], unknown[1]), odd]
+        anything = sum(one.astype(float) @ other.T.astype(float) for one, other in wild) > 0
+        whole = np.nan_to_num(size[0]) @ np.nan_to_num(size[1]).T
+        off = whole - np.abs(constant[0]) @ np.abs(constant[1]).T + 1.0
+        off += (float(self.model.gamma(count + 4)) + 4 * own_error(count)) * whole
+        low, high = (constant[0] @ constant[1].T + sign * np.where(anything, np.inf, off) for sign in (-1, 1))
+        return ~(high + SILENT <= low.max(axis=1, keepdims=True))
 
 
 class Layers:
@@ -227,8 +232,9 @@ class Layers:
     def after(self, layer: Attention, x: Held) -> Held:
         """What tokens hold after a layer."""
         heads, size, width = layer.query.shape
-        few = max(heads, size) <= MAX_TERMS and layer.mask != "causal"
-        require(few and layer.bias is None, f"a layer with a bias, a causal mask or over {MAX_TERMS:,} heads or terms")
+        few = max(heads, size) <= MAX_TERMS and len(self.tokens) * (len(self.tokens) - self.quiet) <= MAX_PAIRS
+        good = few and layer.bias is None and layer.mask != "causal"
+        require(good, f"a layer with a bias, a causal mask, over {MAX_TERMS:,} heads or terms, or too many tokens")
         skip = np.zeros((layer.outputs, width)) if layer.skip is None else layer.skip.on_features()
         require(layer.skip is None or layer.skip.bias is None, "a skip with a bias")
         mapped = self.symbols.mapped
@@ -243,16 +249,20 @@ class Layers:
             groups.setdefault(visible.tobytes(), (visible, []))[1].append(t)
         known: dict[tuple, Any] = {}
         for visible, every in groups.values():
-            for askers in (every[k : k + TOGETHER] for k in range(0, len(every), TOGETHER)):
+            few = max(1, TOGETHER // len(visible))
+            for askers in (every[k : k + few] for k in range(0, len(every), few)):
                 reads = []
                 for h in range(heads):
                     query = asked.at(askers, slice(h * size, (h + 1) * size))
                     key, value = (one[min(h, len(one) - 1)].at(visible) for one in (keys, values))
-                    near = self.symbols.near(query, key)
-                    reads.append([
-                        self._read(h, t, query.at(i), key.at(near[i]), value.at(near[i]), visible[near[i]], known)
-                        for i, t in enumerate(askers)
-                    ])  # fmt: skip
+                    heard = self.symbols.heard(query, key)
+                    each = zip(askers, heard, strict=True)
+                    reads.append(
+                        [
+                            self._read(h, t, query.at(i), key.at(who), value.at(who), visible[who], known)
+                            for i, (t, who) in enumerate(each)
+                        ]
+                    )
                 for t, own in zip(askers, zip(*reads, strict=True), strict=True):
                     for g in touched.tolist():
                         kept = float(y.number[t, g]), int(y.symbol[t, g])
@@ -263,17 +273,12 @@ class Layers:
     def _read(
         self, h: int, t: int, query: Held, keys: Held, values: Held, places: np.ndarray, known: dict[tuple, Any]
     ) -> Read:
-        """What token t reads by head h. Of each product one factor is 1 or -1 times its quantity, so that no underflow
-        is multiplied by much."""
+        """What token t reads by head h from the keys that it hears; NaN is what may be anything."""
         nothing = (query.number == 0) | (keys.number == 0)
         plain = (np.abs(query.number) == 1) | (np.abs(keys.number) == 1)
         terms = np.where(nothing, 0.0, np.where(plain, query.number * keys.number, np.nan))
-        low, high = self.symbols.between(terms, query.symbol, keys.symbol)
-        best = np.where(np.isnan(low), -np.inf, low).max()
-        loud = np.flatnonzero(~(high + SILENT <= best))
-        terms, nothing, places, values = terms[loud], nothing[loud], places[loud], values.at(loud)
         asks = np.where(nothing.all(axis=0), ONE, query.symbol)
-        holds = np.where(nothing, ONE, keys.symbol[loud])
+        holds = np.where(nothing, ONE, keys.symbol)
         found = Read(self.label[places], terms, asks, holds, values)
         name = h, *(one.tobytes() for one in (found.keys, terms, asks, holds, values.number, values.symbol))
         read = known.setdefault(name, found)

@@ -86,7 +86,7 @@ class PromptPath(Path):
             for _ in range(target.times):
                 self.seen.append(path.now())
                 self.lost.append(path.step())
-        self.weight = max(self._weight(w, room) for _, _, w, _ in self.seen)
+            self.weight = max(self._weight(w, room) for _, _, w, _ in (*self.seen, path.now()))
         self.eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
         self.met = np.zeros((n, 2))
         self.ends: dict[int, tuple[float, float]] = {}
