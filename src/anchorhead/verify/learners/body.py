@@ -62,7 +62,7 @@ class Body:
             require(not start.number[np.ix_(outputs, self.w + self.v)].any(), "w does not begin with 0")
         self.end = self._settled(start, steps)
         put = self.layers.after(last, start) if isinstance(last, Attention) else symbols.mapped(last.weight, start)
-        good = isinstance(last, Attention) or (last.bias is None and last.mix is None)
+        good = self.layers.single(outputs) and (isinstance(last, Attention) or last.bias is last.mix is None)
         good = good and (put.number[outputs] == 1).all() and (put.symbol[outputs] == self.of_w[0]).all()
         require(bool(good), "the network does not put out w")
 
@@ -113,7 +113,7 @@ class Body:
         each = [self.entries(row, self.shown.values) for row in self.shown.begin]
         hold = [((number == [n for n, _ in one]) & (symbol == [s for _, s in one])).all(axis=1) for one in each]
         found = np.concatenate([np.flatnonzero(one) for one in hold])
-        good = [one.sum() for one in hold] == [1, 1] and self.layers.single(found)
+        good = [one.sum() for one in hold] == [1, 1] and self.layers.single(found.tolist())
         require(good, "not one token holds where w begins, and one its opposite")
         return found.tolist()
 

@@ -27,7 +27,7 @@ Lemmas (reading.py) then take logits apart, product by product, until nothing is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -220,9 +220,9 @@ class Layers:
         self.tokens = [(kind, place) for kind in KINDS for place in range(len(self.places(kind)))]
         self.label = np.where(np.arange(len(self.tokens)) < self.quiet, -1, np.arange(len(self.tokens)))
 
-    def single(self, keys: np.ndarray) -> bool:
+    def single(self, keys: Iterable[int]) -> bool:
         """Whether each of these is one token."""
-        return not self.several & set(keys.tolist())
+        return self.several.isdisjoint(keys)
 
     def places(self, kind: str) -> range:
         counts = self.stream.inputs or 0, self.stream.registers, self.stream.states
@@ -315,7 +315,7 @@ class Layers:
         plain = all(abs(skip[f]) == 1 or abs(x.number[f]) == 1 for f in used) and len(parts) <= MAX_TERMS
         carried = {int(x.symbol[f]): float(skip[f] * x.number[f]) for f in used}
         number, read, c = parts[0]
-        alone = len(parts) == len(read.keys) == abs(number) == 1 and not used and self.single(read.keys)
+        alone = len(parts) == len(read.keys) == abs(number) == 1 and not used and self.single(read.keys.tolist())
         if alone and int(read.values.symbol[0, c]) in self.symbols.everywhere:
             return number * float(read.values.number[0, c]), int(read.values.symbol[0, c])
         numbers = [*carried.values(), *(np.abs(read.values.number[:, c]).max() for _, read, c in parts)]

@@ -177,7 +177,9 @@ class Reading:
         slopes, labels = heard.take(along, ONE), np.zeros(len(heard.keys)) if label is None else heard.take(label, ONE)
         constants, values = heard.constants(), heard.values
         good = (values.symbol[:, c] == ONE).all() and not np.isnan(values.number[:, c]).any()
-        require(bool(good) and self.body.layers.single(heard.keys), "anchors are no constants, or several tokens")
+        require(
+            bool(good) and self.body.layers.single(heard.keys.tolist()), "anchors are no constants, or several tokens"
+        )
         return slopes, labels, constants, values.number[:, c]
 
     def _score(self, made: Made, row: Row) -> Score:
@@ -189,7 +191,7 @@ class Reading:
             keys, values = read.keys, read.values.at(slice(None), c)
             tokens = dict(zip(values.number.tolist(), keys.tolist(), strict=True))
             good = len(keys) == 2 and set(tokens) == {1.0, -1.0} and (values.symbol == ONE).all()
-            good = good and self.body.layers.single(keys) and tokens[1.0] == carriers[0]
+            good = good and self.body.layers.single(keys.tolist()) and tokens[1.0] == carriers[0]
             require(bool(good) and carriers[1:] in ([], [tokens[-1.0]]), "a score is read from other tokens")
             up, down = (Heard(read, tokens[sign]) for sign in (1.0, -1.0))
             found = self._argument(up, row, 0, True, inside)
@@ -213,7 +215,9 @@ class Reading:
         require(alone, "a push is more than what is read")
         reads = alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
         theirs = sorted(self._examples(reads, t) for t in body.carriers)
-        good = all(body.layers.single(one.keys) for one in reads) and theirs == [[i] for i in range(body.examples)]
+        good = all(body.layers.single(one.keys.tolist()) for one in reads) and theirs == [
+            [i] for i in range(body.examples)
+        ]
         require(good, "not every example is read once")
         entries = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
         label = [(s, body.symbols.rounded[s]) for _, s in [body.entry(row, len(row) - 1)] if s != ONE]
