@@ -105,7 +105,7 @@ class Reading:
                 good = [number for number, *_ in made.reads] == [-1.0] and list(made.skip.values()) == [1.0]
                 require(good, "an entry of w is not shrunk by a clip")
                 ((_, read, c),), (inner,) = made.reads, made.skip
-                clips.append(self._anchors(Heard(read), c, inner))
+                clips.append(self._anchors(read, [c], [(inner, ONE)]))
                 made = self._of(inner)
             require(set(made.skip) <= {of_w, of_v}, "w takes something else along")
             factors.append((made.skip.get(of_w, 0.0), made.skip.get(of_v, 0.0) if v else 0.0))
@@ -161,26 +161,29 @@ class Reading:
         less = {} if shown.less is None else {s: -n for n, s in [body.entry(row, shown.less)]}
         require(made.skip == less, "something else is taken off a link")
         scores, found, sign = set(), [], row[shown.factors[0]][0]
+        label = () if shown.label is None else (body.entry(row, shown.label)[1], ONE)
         for number, read, c in made.reads:
-            heard = Heard(read)
-            asked = {s for s in heard.asks[(heard.rest != 0).any(axis=0)].tolist() if s in body.symbols.made}
+            asked = set(read.asks.tolist()) & set(body.symbols.made)
             require(len(asked) == 1 and abs(number) == 1, "a link is read with another number than a score")
             scores |= asked
-            label = None if shown.label is None else body.entry(row, shown.label)[1]
-            slopes, labels, constants, values = self._anchors(heard, c, min(asked), label)
+            slopes, labels, constants, values = self._anchors(read, [c], [(min(asked), ONE)], label)
             found.append((sign * slopes, labels, constants, sign * number * values))
         require(len(scores) == 1, "a link is read with several scores")
         return self._score(self._of(scores.pop()), row), tuple(found)
 
-    def _anchors(self, heard: Heard, c: int, along: int, label: int | None = None) -> Anchors:
-        """Of a head that asks with a number, and with a label."""
-        slopes, labels = heard.take(along, ONE), np.zeros(len(heard.keys)) if label is None else heard.take(label, ONE)
-        constants, values = heard.constants(), heard.values
-        good = (values.symbol[:, c] == ONE).all() and not np.isnan(values.number[:, c]).any()
-        require(
-            bool(good) and self.body.layers.single(heard.keys.tolist()), "anchors are no constants, or several tokens"
-        )
-        return slopes, labels, constants, values.number[:, c]
+    def _anchors(
+        self, read: Read, columns: Sequence[int], along: Sequence[tuple[int, ...]], label: tuple[int, ...] = (),
+        units: Sequence[tuple[int, ...]] = ((ONE,),),
+    ) -> Anchors:  # fmt: skip
+        """Of a head whose logits are slopes times products of a quantity with one of some, all alike, and of a label;
+        and in whose columns values are multiplied by one of some quantities."""
+        heard, good = Heard(read), self.body.layers.single(read.keys.tolist())
+        slopes = alike([heard.take(*one) for one in along], "slopes")
+        labels, constants = heard.take(*label) if label else 0 * slopes, heard.constants()
+        held = [read.values.at(slice(None), c) for c in columns]
+        own = [np.isin(one.symbol, unit) | (one.number == 0) for one, unit in zip(held, units, strict=True)]
+        require(good and bool(np.all(own)), "anchors hold other numbers than is meant, or are several tokens")
+        return slopes, labels, constants, alike([one.number for one in held], "values of anchors")
 
     def _score(self, made: Made, row: Row) -> Score:
         shown, carriers, sharpness = self.shown, self.body.carriers, []
@@ -215,23 +218,15 @@ class Reading:
         require(alone, "a push is more than what is read")
         reads = alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
         theirs = sorted(self._examples(reads, t) for t in body.carriers)
-        good = all(body.layers.single(one.keys.tolist()) for one in reads) and theirs == [
-            [i] for i in range(body.examples)
+        require(theirs == [[i] for i in range(body.examples)], "not every example is read once")
+        units = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
+        along = [(w, *unit) for w, unit in zip(body.of_w[0], units, strict=True)]
+        _, y = body.entry(row, len(row) - 1)
+        label = () if y == ONE else (ONE, y, body.symbols.rounded[y])
+        columns = [[c for *_, c in one.reads] for one in made]
+        anchors = [
+            self._anchors(*one, along, label, units) for one in zip(reads, zip(*columns, strict=True), strict=True)
         ]
-        require(good, "not every example is read once")
-        entries = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
-        label = [(s, body.symbols.rounded[s]) for _, s in [body.entry(row, len(row) - 1)] if s != ONE]
-        anchors = []
-        for part, one in enumerate(reads):
-            heard, values = Heard(one), []
-            slopes = [heard.take(w, *either) for w, either in zip(body.of_w[0], entries, strict=True)]
-            labels, constants = sum((heard.take(ONE, *either) for either in label), 0 * slopes[0]), heard.constants()
-            for its, either in zip(made, entries, strict=True):
-                held = heard.values.at(slice(None), its.reads[part][2])
-                own = np.isin(held.symbol, either) | (held.number == 0)
-                require(bool(own.all()), "anchors hold other numbers than their example")
-                values.append(held.number)
-            anchors.append((alike(slopes, "slopes"), labels, constants, alike(values, "values of anchors")))
         return heads_of(tuple(anchors), self.links[0], self.model, self.target.size)
 
     def _examples(self, reads: Sequence[Read], t: int) -> list[int]:
