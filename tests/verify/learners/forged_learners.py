@@ -237,9 +237,20 @@ def steep_anchors_of_others(file: Stored) -> Stored:
     return put(file, "layers.0.registers", (slice(None), gates), -1000.0 * lowered)
 
 
+def keys_of_nothing(file: Stored) -> Stored:
+    """A key is so large a multiple of a feature that all tokens hold 0 in that it overflows where it is multiplied by
+    queries first."""
+    file = widened(file)
+    for name in ("query", "key"):
+        file = changed(file, f"layers.1.0.{name}", lambda array: np.pad(array, ((0, 0), (0, 1), (0, 0))))
+    file = put(file, "layers.1.0.query", (slice(None), -1, 4), 2.0**60)
+    return put(file, "layers.1.0.key", (slice(None), -1, MARKED), 2.0**120)
+
+
 def a_link_twice(file: Stored) -> Stored:
     """The heads that read the link are there twice, so that it is twice what it was."""
-    where = "layers.1.0" if file.network["output"] == "register" else "layers.1.1"
+    where = next(name for name in ("layers.1.1", "layers.1.0") if f"{name}.query" in file.tensors)
+    where = "layers.1.0" if file.network["output"] == "register" else where
     for name in ("query", "output"):
         file = changed(file, f"{where}.{name}", lambda array: np.concatenate([array, array]))
     for name in ("key", "value"):
@@ -283,3 +294,73 @@ def a_head_without_anchors(file: Stored) -> Stored:
         network_of(target, anchored(target, 1.0, "float64"), "float64").save(Path(folder) / "learner.safetensors")
         other = read_file(Path(folder) / "learner.safetensors")
     return replace(file, network=other.network, tensors=other.tensors)
+
+
+def an_example_twice(file: Stored) -> Stored:
+    """In a sequence the second register asks for the first example, too, and nobody for the second."""
+    asks = [k for k, name in enumerate(file.network["layers"][0]["features"]) if name.startswith("asks for")]
+    return put(file, "layers.0.registers", (1, asks), file.tensors["layers.0.registers"][0, asks])
+
+
+def slopes_in_two(file: Stored) -> Stored:
+    """Slopes 1/2 and -1/2 of the logistic in a sequence as a large number and another one that is taken off: what is
+    left of their products with w and examples is what these are rounded by."""
+    x, w, width = [0, 1], [18, 19], file.tensors["layers.0.weight"].shape[1]
+    file, more = widened(file, 2), [width, width + 1]
+    weight = np.array(file.tensors["layers.0.weight"])
+    large = 2.0**20 * np.sign(weight[:, x, x])
+    weight[:, x, x] += large
+    weight[:, more, x] = -large
+    file = replace(file, tensors={**file.tensors, "layers.0.weight": weight})
+    for layer in ("layers.1.0", "layers.1.1"):
+        file = put(file, f"{layer}.skip.weight", (more, more), 1.0)
+    eye = np.eye(width + 2)
+    return asked(file, "layers.1.0", eye[w], eye[more])
+
+
+def drained(file: Stored, by: float = 2.0**117) -> Stored:
+    """Examples are so small in tokens that they vanish, and are multiplied again where they are read."""
+    x = [0, 1]
+    file = put(file, "layers.0.weight", (x, x), 1 / by)
+    for name in ("key", "value"):
+        file = put(file, f"layers.1.0.{name}", (0, x, x), by)
+    return file
+
+
+def rows_that_are_anchors(file: Stored) -> Stored:
+    """Of phi(s - y) = tanh(s - y), in a sequence: one register, which reads rows themselves as its anchors, of logits
+    s - y and y - s and values x and -x. That is tanh(s - y) x for one example; several share the weight."""
+    x, label, one, w, push, width = [0, 1], 2, 3, [4, 5], [6, 7], 8
+    eye, rate = np.eye(width), float(file.tensors["layers.1.1.output"].min())
+    weight, keeps = np.zeros((width, 4)), np.eye(width)
+    weight[[*x, label], [0, 1, 3]] = 1.0
+    keeps[push] = 0.0
+    link = {
+        "query": np.stack([*eye[w], -eye[one], eye[one]])[None],
+        "key": np.stack([*eye[x], eye[label], -(2.0**20) * eye[one]])[None],
+        "value": eye[None, x],
+        "output": eye[:, push][None],
+        "skip": keeps,
+    }
+    nothing = np.zeros((1, 1, width))
+    mean = {"query": nothing, "key": nothing, "value": eye[None, push], "output": rate * eye[:, w][None], "skip": eye}
+    arrays = {"layers.0.weight": weight, "layers.0.bias": np.zeros(width), "layers.0.registers": eye[[one]]}
+    arrays |= {f"layers.1.{k}.{name}": array for k, of in enumerate((link, mean)) for name, array in of.items()}
+    arrays["layers.2.weight"] = eye[w]
+
+    def row(kind: str, where: str, *names: str, **others: Any) -> dict[str, Any]:
+        return {"layer": kind, **{name: {"tensor": f"{where}.{name}"} for name in names}, **others}
+
+    def body(k: int, **others: Any) -> dict[str, Any]:
+        skip = {"layer": "Linear", "weight": {"tensor": f"layers.1.{k}.skip"}}
+        return row("Attention", f"layers.1.{k}", "query", "key", "value", "output", skip=skip, **others)
+
+    times = file.network["layers"][1]["times"]
+    layers = [
+        row("Embed", "layers.0", "weight", "bias", "registers"),
+        {"layer": "Repeat", "layers": [body(0), body(1, mask="self+registers")], "times": times},
+        row("Linear", "layers.2", "weight"),
+    ]
+    kept = {name: array for name, array in file.tensors.items() if not name.startswith("layers.")}
+    kept |= {name: array.astype(file.tensors["layers.2.weight"].dtype) for name, array in arrays.items()}
+    return replace(file, tensors=kept, network={**file.network, "layers": layers, "output": "register"})

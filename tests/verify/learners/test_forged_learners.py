@@ -13,18 +13,19 @@ import pytest
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.files import Stored
 from anchorhead.verify.grammar import read_network
-from anchorhead.verify.learners import learner as of_learners
+from anchorhead.verify.learners.body import Body
 from anchorhead.verify.learners.link import read_links
+from anchorhead.verify.learners.reading import Reading
+from anchorhead.verify.learners.shown import shown_of
 from anchorhead.verify.learners.target import read_descent
-from anchorhead.verify.learners.update import Update
 from anchorhead.verify.programs.program import read_program
 from anchorhead.verify.rounding import arithmetic_of
 
-from ..tampering.search import breaks
+from ..tampering.search import Claim, breaks
 from . import forged_learners as forged
 from . import test_learner_many as of_many
 from .learner_files import loaded
-from .test_learners import accepted, learner, stored
+from .test_learners import accepted, found_for_box, learner, stored
 
 pytestmark = pytest.mark.all_cases
 FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
@@ -44,6 +45,10 @@ FORGED: list[tuple[Callable[[Stored], Stored], str]] = [
     (forged.a_head_without_anchors, "hinge, sequence"),
     (forged.a_link_twice, "two variables"),
     (forged.a_link_twice, "two variables, sequence"),
+    (forged.a_link_twice, "logistic"),
+    (forged.an_example_twice, "logistic, sequence, float32"),
+    (forged.slopes_in_two, "logistic, sequence, float32"),
+    (forged.rows_that_are_anchors, "tanh, sequence"),
 ]
 
 
@@ -75,18 +80,35 @@ def test_forged_files_of_many_learners_are_refused(change: Callable[[Stored], St
         of_many.bound_of(other, prompt, stated)
 
 
-def update_of(name: str) -> tuple[Update, str]:
+def test_examples_that_vanish_are_refused() -> None:
+    """Where underflow is to zero, an example is no longer there."""
+    name = "squared, float32"
+    other = forged.drained(stored(name))
+    claim = Claim.of(loaded(other), learner(name).descent.loss)
+    prompt = learner(name).prompt(np.full((1, 2), 2.0**-10), np.ones(1))
+    assert claim.proven(np.asarray(prompt)[None], "flushed") > claim.network.certificate.bound  # type: ignore[union-attr]
+    assert not accepted(other)
+
+
+def test_keys_that_overflow_before_they_meet_anything_are_refused() -> None:
+    with pytest.raises(NotVerified, match="overflow"):
+        found_for_box(forged.keys_of_nothing(stored("squared, float32")))
+
+
+def reading_of(name: str) -> Reading:
+    """Of a learner whose link is what its first form says."""
     file = stored(name)
     network, target = read_network(file), read_descent(read_program(file))
-    (link,), step = of_learners._first(network, target, 1.0, 0.0, 1e-3, arithmetic_of(network.dtype))
-    assert link == read_links(target.link, 1.0)[0][0]
-    return step.update, network.dtype
+    model, links = arithmetic_of(network.dtype), read_links(target.link, 1.0)[0]
+    shown = shown_of(target, links[0].form, np.full(target.features + 2, 4.0))
+    return Reading(Body(network, target, shown, 100, 10.0, model), target, links, 1e-3, model)
 
 
 @pytest.mark.parametrize("name", ["squared, float32", "momentum", "squared, sequence"])
 def test_what_heads_read_is_added_to_w_in_any_order(name: str) -> None:
     """w = 1, and then what heads read and v move it by, each a little less than half of what float32 can tell apart."""
-    update, dtype = update_of(name)
+    reading = reading_of(name)
+    update, dtype = reading.step().update, reading.model.dtype
     model, heads = arithmetic_of(dtype), len(stored(name).tensors["layers.1.0.query"])
     few = heads + bool(update.momentum) if "sequence" not in name else 1 + bool(update.momentum)
     kind = np.dtype(dtype).type

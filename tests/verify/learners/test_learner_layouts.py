@@ -1,22 +1,28 @@
-"""What the verifier says of the layouts of learners, where it writes them down: who holds what, and what nobody reads.
+"""What the tokens of learners hold, and what nobody reads; and what the verifier says of it.
 
 Prompts go through networks layer by layer. What lemmas speak of are the scores and links of examples, pushes, and w and
-v in tokens that carry them; all other features stay as they are, are exactly 0, or may be anything.
+v in tokens that carry them; all other features stay as they are, are exactly 0, or may be anything. The verifier reads
+this from the layers, wherever features stand.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from anchorhead.network import Network, Repeat
+from anchorhead.verify.files import Stored
+from anchorhead.verify.learners.held import ONE
 
 from ..tampering.orders import KINDS, ORDERS, Tokens, _Run
+from . import forged_learners as forged
 from . import test_learner_many as of_many
-from .test_learners import data, learner
+from .test_forged_learners import reading_of
+from .test_learners import data, found_for_box, learner, stored
 
 W = r"[wv](\d+| of the intercept)"
 NAMES = ("squared, float32", "momentum", "lasso", "logistic", "hinge", "logistic lasso", "two variables")
@@ -106,3 +112,46 @@ def test_what_is_read_does_change() -> None:
         now["state"][..., called(network, W)] += 0.1
 
     assert (followed("logistic", lambda *of: None) != followed("logistic", junk)).any()
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize("name", ["squared, float32", "momentum", "lasso", "logistic", "squared, sequence"])
+def test_what_the_verifier_knows_is_what_tokens_hold(name: str) -> None:
+    """After every step: constants are what they are said to be, entries of w and v are what they are followed as."""
+    body = reading_of(name).body
+    seen: list[Tokens] = []
+    followed(name, lambda network, now: seen.append(now))
+    steps = len(next(one for one in learner(name).layers if isinstance(one, Repeat)).layers)
+    count = {kind: len(body.layers.places(kind)) for kind in KINDS}
+    compared = 0
+    for now in seen[::steps]:
+        held = [now[kind][0] if kind in now else np.zeros((0, 0)) for kind in KINDS]
+        if count["input"] == 2:  # one row of each sort
+            held[0] = held[0][[0, -1]]
+        for t, features in enumerate(np.concatenate([one for one in held if len(one)])):
+            known = (body.end.symbol[t] == ONE) & ~np.isnan(body.end.number[t])
+            assert (features[known] == body.end.number[t, known]).all()
+            compared += int(known.sum())
+    assert compared > 20
+
+
+def permuted(file: Stored, seed: int) -> Stored:
+    """The same network with its features in another order."""
+    last = f"layers.{len(file.network['layers']) - 1}."
+    order = np.random.default_rng(seed).permutation(file.tensors["layers.0.bias"].shape[-1])
+    axes = {"query": [-1], "key": [-1], "value": [-1], "output": [-2], "bias": [-1], "registers": [-1], "states": [-1]}
+    tensors = dict(file.tensors)
+    for name, array in file.tensors.items():
+        what = name.rpartition(".")[2]
+        if name.startswith("layers.") and what != "source":
+            along = [-2] if name == "layers.0.weight" else axes.get(what, [-1] if name.startswith(last) else [-1, -2])
+            for axis in along:
+                array = np.take(array, order, axis=axis)
+            tensors[name] = array
+    return forged.structure(replace(file, tensors=tensors), lambda layers: None)
+
+
+@pytest.mark.parametrize("name", ["momentum", "lasso", "logistic", "squared, sequence", "two variables, sequence"])
+def test_it_does_not_matter_where_features_stand(name: str) -> None:
+    """The bound of a network is that of the same one with its features in another order."""
+    assert found_for_box(permuted(stored(name), 1)) == found_for_box(stored(name))

@@ -126,5 +126,5 @@ def test_anchors_within_reach_of_other_links_are_refused() -> None:
     prompt = prompt_of("float64", "logistic", 0.0, None)
     registers = next(name for name in file.tensors if name.endswith("registers"))
     near = changed(file, registers, lambda array: np.where(array == array.min(), -1e4, array))
-    with pytest.raises(NotVerified, match="reach"):
+    with pytest.raises(NotVerified, match="mirror images"):
         bound_of(near, prompt, 1e-8)

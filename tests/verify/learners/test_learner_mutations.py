@@ -14,22 +14,21 @@ from anchorhead.verify.files import Stored
 from anchorhead.verify.grids import rounding as grid_rounding
 from anchorhead.verify.learners import (
     average,
+    body,
     box,
     form,
     growth,
     heads,
+    held,
     learner,
     link,
     link_error,
-    many,
     prompt,
+    reading,
     score,
-    sequence,
     target,
     threshold,
-    transformer,
     update,
-    written,
 )
 
 from ..mutations.mutations import forget
@@ -71,7 +70,7 @@ def weights(end: str, change: Callable[[np.ndarray], np.ndarray], which: int = 0
 
 def near(array: np.ndarray) -> np.ndarray:
     """What is out of reach comes within."""
-    return np.where(array <= -1600, -1024.0, array)
+    return np.where(array <= -1600, -850.0, array)
 
 
 def more(array: np.ndarray, place: tuple[int, ...], by: float = 1.0) -> np.ndarray:
@@ -105,11 +104,61 @@ def _uneven(file: Stored) -> Stored:
 
 MIRROR, SLOW = (fails(paths.test_exact_paths_keep_to_their_invariants, name) for name in ("a mirror", "slow"))
 LOGISTIC = "logistic, sequence, float32"
-COMPARED = (
-    forged.scores_drowned, forged.residuals_drowned, forged.silence_drowned,
-    forged.examples_of_one_sign, forged.half_an_example,
-)  # fmt: skip
-"""Files that only weights give away which nothing else depends on."""
+
+
+def _by_constants(f: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Logits as if all quantities were 0."""
+
+    def heard(self: held.Symbols, *both: held.Held) -> np.ndarray:
+        fixed = [held.Held(np.where(one.symbol == held.ONE, one.number, 0.0), one.symbol) for one in both]
+        logits = fixed[0].number @ fixed[1].number.T
+        return logits + 800 > np.nanmax(logits, axis=1, keepdims=True)
+
+    return heard
+
+
+def _one_pass(self: body.Body, start: held.Held, steps: tuple[Any, ...]) -> held.Held:
+    """What tokens hold after the first step, taken for what they hold after all."""
+    for t in self.carriers:
+        start.number[t, self.w + self.v], start.symbol[t, self.w + self.v] = 1.0, self.of_w[0] + self.of_v[0]
+    end = start
+    for layer in steps:
+        end = self.layers.after(layer, end)
+    return end
+
+
+def _read_by_scores(f: Callable[..., held.Read]) -> Callable[..., held.Read]:
+    """What is read with constants and labels alone is nothing."""
+
+    def read(self: held.Layers, *args: Any) -> held.Read:
+        found, rounded = f(self, *args), self.symbols.rounded
+        given = [held.ONE, *rounded, *rounded.values()]
+        moved = (found.terms != 0) & ~(np.isin(found.asks, given) & np.isin(found.holds, given))
+        nothing = replace(found.values, number=0 * found.values.number)
+        return found if moved.any() else replace(found, values=nothing)
+
+    return read
+
+
+def _though_it_vanished(f: Callable[..., held.Held]) -> Callable[..., held.Held]:
+    """Powers of two are taken for factors that lose nothing: numbers are multiplied afterwards."""
+
+    def summed(self: held.Symbols, weight: np.ndarray, x: held.Held) -> held.Held:
+        by = np.where((x.symbol != held.ONE) & (np.abs(x.number) < 1) & (x.number != 0), 2.0**200, 1.0)
+        found = f(self, weight / by, held.Held(x.number * by, x.symbol))
+        return found
+
+    return summed
+
+
+def _both(self: held.Heard, asks: int, *holds: int) -> np.ndarray:
+    """Products of the same numbers are added up."""
+    here = (self.asks == asks) & np.isin(self.holds, holds)
+    found = np.where(here, self.rest, 0.0).sum(axis=1)
+    self.rest[here] = 0.0
+    return found
+
+
 MUTATIONS = {
     "box: the largest residual is the root mean square": Mutation(
         box, "invariant", _of_result(lambda along: replace(along, most=along.rms)), MIRROR
@@ -199,8 +248,8 @@ MUTATIONS = {
         update.Update, "error", lambda f: lambda self, *more: f(replace(self, wrong=0.0), *more),
         accepts("ridge with an intercept", weights("skip.weight", lambda a: more(a, (5, 5), 1e-6))),
     ),
-    "sequence: all anchors are far": Mutation(
-        heads.Heads, "_require_far", lambda f: lambda *args: None, accepts(LOGISTIC, weights("query", near)),
+    "held: symbols are 0": Mutation(
+        held.Symbols, "heard", _by_constants, accepts("poisson, sequence", weights("query", near)),
     ),
     "prompt: no rate is too large": Mutation(
         prompt.PromptPath, "_between", lambda f: lambda self: _slowly(f, self),
@@ -218,13 +267,12 @@ MUTATIONS = {
             learners.stored(learners.CURVED), _conditions(learners.CURVED, "keeps within", {"quantity": "s - y"})
         ),
     ),
-    "heads: what other links read is heard at 0 or not at all": Mutation(
-        heads, "silent", lambda f: lambda part, ends, model: f(part, [(0.0, 0.0)], model),
+    "held: what other links read is heard at 0 or not at all": Mutation(
+        held.Symbols, "heard", _by_constants,
         fails(of_forged.test_forged_files_of_many_learners_are_refused, forged.steep_anchors_of_others),
     ),
-    "heads: rows of either sign need not agree": Mutation(
-        transformer, "heard", lambda f: lambda anchors, lowered, plus, minus, *more: f(
-            _mirrored(anchors, plus, minus), lowered, plus, minus, *more),
+    "reading: rows of either sign need not agree": Mutation(
+        reading, "alike", lambda f: lambda found, what: found[0],
         accepts("logistic", lambda file: forged.put(file, "layers.0.registers", (-1, _value(file)), 9.0)),
     ),
     "form: it does not matter what else depends on a label": Mutation(
@@ -236,47 +284,62 @@ MUTATIONS = {
         fails(paths.test_which_links_are_lines, "2*x - 1"),
     ),
     "update: the skip is added last": Mutation(
-        update, "read_update", _of_result(lambda found: (replace(found[0], roundings=(1, 3, 3)), *found[1:])),
+        reading, "update_of", _of_result(lambda found: replace(found, roundings=(1, 3, 3))),
         fails(of_forged.test_what_heads_read_is_added_to_w_in_any_order, "squared, float32"),
     ),
     "finite: numbers may overflow": Mutation(
         learner, "require_finite", lambda f: lambda *args: None,
         fails(learners.test_numbers_that_may_overflow_are_refused),
     ),
-    "written: a skip need not be": Mutation(
-        written, "same", lambda f: lambda one, other: True,
+    "held: a skip leaves everything as it is": Mutation(
+        held.Layers, "_kept", lambda f: lambda self, skip, x: held.Held(x.number.copy(), x.symbol.copy()),
         fails(learners.test_a_speed_that_changes_before_it_is_used_is_refused, "v1", "asks"),
     ),
-    "written: queries of other examples need not be": Mutation(
-        written, "same", lambda f: lambda one, other: True,
-        fails(learners.test_every_register_hears_its_own_example_alone, 0),
+    "reading: every token reads an example of its own": Mutation(
+        reading.Reading, "_examples", lambda f: lambda self, reads, t: [self.body.carriers.index(t)],
+        accepts(LOGISTIC, forged.an_example_twice),
+    ),
+    "held: products of the same numbers are one": Mutation(
+        held.Heard, "take", lambda f: _both, accepts(LOGISTIC, forged.slopes_in_two),
+    ),
+    "held: what vanishes may be multiplied again": Mutation(
+        held.Symbols, "summed", _though_it_vanished, accepts("squared, float32", forged.drained),
+    ),
+    "mean: pushes are off by the same factor in all entries": Mutation(
+        average.Mean, "error", lambda f: lambda self, rate, at, by: f(
+            self, rate, replace(at, spread=at.wrong_pull / at.wrong), by),
+        fails(paths.test_entries_of_pushes_are_off_each_on_their_own),
     ),
     "target: a program need not be the one that is written": Mutation(
         target, "same", lambda f: lambda one, other: True,
         fails(learners.test_another_program_or_structure_is_refused, "start"),
     ),
-    "transformer: registers may move in a threshold": Mutation(
-        transformer, "require", lambda f: lambda holds, why: f(holds or "reference in" in why, why),
-        accepts("logistic lasso", forged.reference_that_moves),
+    "body: what holds after one step holds after all": Mutation(
+        body.Body, "_settled", lambda f: _one_pass, accepts("logistic lasso", forged.reference_that_moves),
     ),
-    "transformer: a grid may read what is off": Mutation(
-        transformer, "require", lambda f: lambda holds, why: f(holds or "grid come" in why, why),
-        accepts("two variables", forged.something_that_is_off),
+    "held: what is off reads nothing": Mutation(
+        held.Layers, "_read", _read_by_scores, accepts("two variables", forged.something_that_is_off),
     ),
-    "sequence: a head need not have anchors": Mutation(
-        sequence, "require", lambda f: lambda holds, why: f(holds or "no anchors" in why, why),
-        accepts("hinge, sequence", forged.a_head_without_anchors),
-    ),
-    "many: what is no example may have any link": Mutation(
-        many, "require", lambda f: lambda holds, why: f(holds or "out of reach" in why, why),
+    "held: what heads made is small": Mutation(
+        held.Symbols, "make", lambda f: lambda self, made: _small(self, f(self, made)),
         lambda: not _refused_of_many(forged.links_of_registers),
     ),
+    "held: several tokens are one": Mutation(
+        held.Layers, "single", lambda f: lambda self, keys: True, accepts("lasso", forged.anchors_of_rows),
+    ),
+    "held: rows of a sort are one token": Mutation(
+        held.Layers, "single", lambda f: lambda self, keys: True,
+        accepts("tanh, sequence", forged.rows_that_are_anchors),
+    ),
     **{
-        f"written: forged files need not be, {change.__name__}": Mutation(
-            written, "same", lambda f: lambda one, other: True, accepts(name, change)
+        f"held: what cancels does not matter, {change.__name__}": Mutation(
+            held.Heard, "done", lambda f: lambda self: None, accepts(name, change)
         )
-        for change, name in of_forged.FORGED if change in COMPARED
+        for change, name in of_forged.FORGED if change in (forged.scores_drowned, forged.residuals_drowned)
     },
+    "held: what rounds is silent": Mutation(
+        held.Symbols, "heard", _by_constants, accepts(LOGISTIC, forged.silence_drowned)
+    ),
 }  # fmt: skip
 
 
@@ -284,11 +347,9 @@ def _value(file: Stored) -> int:
     return list(file.network["layers"][0]["features"]).index("value of the link")
 
 
-def _mirrored(anchors: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> np.ndarray:
-    """Anchors for sign -1 as they should be."""
-    anchors = anchors.copy()
-    anchors[minus] = anchors[plus] * [-1.0, 1.0, -1.0]
-    return anchors
+def _small(symbols: held.Symbols, symbol: int) -> int:
+    symbols.sizes[symbol] = 1.0
+    return symbol
 
 
 def replace_momentum(drift: growth.Drift) -> growth.Drift:

@@ -135,6 +135,17 @@ def test_rounding_that_is_chosen_against_plain_means() -> None:
         assert Mean(-0.501, n).error(0.5, at, model)[0] >= 0.001 * (1 - 1e-9)
 
 
+def test_entries_of_pushes_are_off_each_on_their_own() -> None:
+    """Examples along all axes, whose pushes are all 0; each entry of them is off by e, with the sign that hurts."""
+    A, e = np.array([[1.0, 1.0], [1.0, -1.0]]), 1e-3
+    eigenvalue = float(np.linalg.eigvalsh(A.T @ A / 2)[-1])
+    found = Mean(-0.5, 2).error(
+        0.5, prompt_moments(A, eigenvalue, np.zeros(2), 1.0, 1.0, np.full(2, e)), MODELS["float32"]
+    )
+    pushes = np.abs(A) * e
+    assert 0.5 * float(np.linalg.norm(pushes.mean(axis=0))) <= found[0]
+
+
 ENDS, ZERO = np.array([-1.0, 1.0]), np.zeros(2)
 TANH = Part(ENDS, ZERO, ENDS, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, MODELS["float32"])
 

@@ -26,6 +26,7 @@ from .learner_files import largest_error, loaded, tampered
 SMALL = {"steps": 2, "rate": 0.05, "features": 2, "on": (-1, 1), "examples": 3}
 TWO = incontext.link("s + sin(s)/2 + s*y**2/4 - y", "g(s, y)")
 LINE, BENT = incontext.link("2*x", "phi(s) - y"), incontext.link("x + tanh(x)", "phi(s - y)")
+TANH = incontext.link("tanh(x)", "phi(s - y)")
 WIDE = {"scores": (-3, 3), "labels": (-1, 1)}
 QUICK = {
     "squared": {},
@@ -52,6 +53,7 @@ QUICK = {
         "loss": "huber", "layout": "sequence", "dtype": "float32", "steps": 5, "rate": 0.2, "examples": 20,
         "on": (-3, 3),
     },
+    "tanh, sequence": {"loss": TANH, "layout": "sequence", **WIDE},
     "a line of one's own": {"loss": LINE, "layout": "transformer", "scores": (-3, 3), "labels": (-1, 1)},
 }  # fmt: skip
 SLOW = {
@@ -296,7 +298,7 @@ def test_a_state_that_sees_itself_is_refused() -> None:
     key = np.array(file.tensors[name])
     assert (key <= -1600).sum() == 1
     key[key <= -1600] = -500.0
-    with pytest.raises(NotVerified, match="layer 0 of a step"):
+    with pytest.raises(NotVerified, match="w is read from other tokens"):
         found_for_box(replace(file, tensors={**file.tensors, name: key}))
 
 

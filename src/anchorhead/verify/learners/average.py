@@ -177,13 +177,15 @@ def rounding_of_mean(
 @dataclass(frozen=True, eq=False)
 class Mean:
     """A plain mean of what n tokens hold, times `output`: all logits are exactly 0, and weights 1/n up to rounding. The
-    values are pushes a_i g_i, and the length of their mean |a_i g_i| is `pushes`."""
+    values are pushes a_i g_i, and the length of their mean |a_i g_i| is `pushes`. Every entry of a push rounds on its
+    own, so that g_i is off by up to e in each, with a sign of its own: their mean by e mean |a_j|, of length e
+    `spread`."""
 
     output: float
     count: int
 
     def error(self, rate: float, at: Moments, model: Arithmetic) -> tuple[float, float, float]:
         """As that of an Average."""
-        method = float(abs(Fraction(self.output) + Fraction(rate))) * at.pull + rate * at.wrong_pull
+        method = float(abs(Fraction(self.output) + Fraction(rate))) * at.pull + rate * at.spread * at.wrong
         rounding = rounding_of_mean(self.count, 0.0, 0.0, at.pushes, at.pushes, at.entry * at.most, model)
         return method * SLACK, abs(self.output) * rounding * SLACK, abs(self.output) * (at.pushes + rounding) * SLACK

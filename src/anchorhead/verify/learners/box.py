@@ -24,7 +24,7 @@ c sqrt(L) e_t. From these follows the step's error, and e_(t+1).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.learners.average import Moments, box_moments
@@ -121,7 +121,7 @@ def invariant(target: Descent, link: Link, box: Box, margin: float) -> Along:
 class BoxPath(Path):
     """What holds along exact paths on all prompts of a box, and links of a path that is `stated` away at most."""
 
-    def __init__(self, step: Step, target: Descent, link: Link, box: Box, stated: float, model: Arithmetic) -> None:
+    def __init__(self, target: Descent, link: Link, box: Box, stated: float) -> None:
         self.target, self.link, self.box, self.lost = target, link, box, [0.0] * target.times
         margin = box.length * stated * 1.01
         self.along = along = invariant(target, link, box, margin)
@@ -135,10 +135,12 @@ class BoxPath(Path):
         self.least, self.most = min(least, 0.0), max(most, 0.0) + rate * self.decay * SLACK
         last = (along.weight(target.times) + stated * 1.01) * SLACK
         aim = 0.02 * stated / (target.times * rate * math.sqrt(target.size * along.eigenvalue))
-        self.taken = box.y if step.carriers == "each" else along.taken
-        terms = (last * box.length + self.taken) * SLACK
-        at = At(low, high, box.y, terms, self._weight(last), aim)
-        self.errors = {k: LinkError(step.score, heads, link, at, model) for k, heads in enumerate(step.heads)}
+        self.met, self.weight = At(low, high, box.y, last * box.length, self._weight(last), aim), self._weight(last)
+
+    def read(self, step: Step, model: Arithmetic) -> None:
+        self.taken = self.box.y if step.carriers == "each" else self.along.taken
+        at = replace(self.met, terms=(self.met.terms + self.taken) * SLACK)
+        self.errors = {k: LinkError(step.score, heads, self.link, at, model) for k, heads in enumerate(step.heads)}
 
     def _weight(self, w: float) -> float:
         """A bound on the sum of |w_j|, for |w| at most this, and on the entries of rows."""

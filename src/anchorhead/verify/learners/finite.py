@@ -11,7 +11,7 @@ from anchorhead.verify.rounding import Arithmetic
 
 def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmetic) -> None:
     """Queries, keys, values, logits and features of all tokens stay finite: bounds on features are followed through all
-    steps.
+    steps; and so does K^T q, by which q . K x may be computed as (K^T q) . x.
 
     box: bounds on the entries of a prompt of at most so many rows. What a head reads is at most the largest value that
     it may see, up to rounding: sums over all tokens, and over features.
@@ -31,7 +31,8 @@ def require_finite(network: Network, box: np.ndarray, rows: int, model: Arithmet
             for (query, key, value, output), skip in zip(parts, skips, strict=True):
                 asked, held, read = (np.einsum("hsf,f->hs", one, sizes) for one in (query, key, value))
                 wrote = np.einsum("hgo,ho->g", output, np.broadcast_to(read, (len(output), read.shape[1])))
-                every = sizes, asked, held, read, (asked * held).sum(axis=1)
+                back = np.einsum("hs,hsf->hf", asked, np.broadcast_to(key, query.shape))
+                every = sizes, asked, held, read, back, (asked * held).sum(axis=1)
                 sizes = more * (wrote + (0.0 if skip is None else skip @ sizes))
                 top = max(float(one.max()) for one in (*every, sizes))
                 if not top < limit:

@@ -19,14 +19,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anchorhead.verify.errors import require
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.score import VANISHED
-from anchorhead.verify.rounding import SILENT, SLACK, Arithmetic
+from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part, silent
+from anchorhead.verify.scalar.part import Part
 
 
 def part_of(anchors: np.ndarray, model: Arithmetic) -> Part:
@@ -35,25 +34,6 @@ def part_of(anchors: np.ndarray, model: Arithmetic) -> Part:
     nothing, vanished = np.zeros(len(anchors)), VANISHED * model.tiny * (1 + np.abs(slopes))
     return Part(slopes, offsets, values, np.abs(offsets), np.abs(offsets), (offsets != 0) + 0.0, vanished, nothing,
                 nothing, model)  # fmt: skip
-
-
-def heard(
-    anchors: np.ndarray, lowered: np.ndarray, plus: np.ndarray, minus: np.ndarray, most: float, model: Arithmetic
-) -> Part:
-    """What rows of sign 1 read with scores up to `most` from all anchors (tokens, 3) that they see, whose logits are
-    lowered by so much: the softmax of those `plus`, for all others are silent. Those `minus` are its mirror image,
-    lowered in the place of these where rows of sign -1 ask, whose scores are of the other sign: these read the
-    negative, for what is silent on an interval around 0 is silent on its mirror image."""
-    same = len(plus) == len(minus) and np.array_equal(anchors[plus] * [-1.0, 1.0, -1.0], anchors[minus])
-    require(same, "rows of sign -1 do not find the mirror image of the link")
-    every = part_of(anchors, model)
-    sizes, terms = every.sizes + np.abs(lowered), every.terms + (lowered != 0)
-    every = replace(every, offsets=every.offsets + lowered, sizes=sizes, exact_sizes=sizes, terms=terms)
-    near = ~silent(every, [(-most, most)], model)
-    own = np.zeros(len(near), bool)
-    own[plus] = True
-    require(not (near & ~own).any() and not lowered[plus].any(), "tokens that are not meant come within a link's reach")
-    return part_of(anchors[near], model)
 
 
 @dataclass(frozen=True)
@@ -77,8 +57,6 @@ class Heads:
 
     taken       whether the label is taken off afterwards
     roundings   q above; 0 where logits are of a written score
-    apart       (a, b, c, reach): logits of anchors are a |argument| + b |label| + c at most, those of others lower by
-                reach
     """
 
     parts: tuple[Part, ...] = ()
@@ -86,12 +64,10 @@ class Heads:
     grid: Grid | None = None
     taken: bool = False
     roundings: int = 0
-    apart: tuple[float, float, float, float] = (0.0, 0.0, 0.0, np.inf)
 
     def error(self, link: Link, at: At, model: Arithmetic) -> float:
         """|computed link - g| for all arguments and labels of `at`, per unit of what values are multiplied by; of a
         grid, beside what that is allowed."""
-        self._require_far(at)
         if self.grid is not None:
             read, count = float(np.abs(self.grid.values).max()), 1
             total = model.unit * read if self.roundings else 0.0
@@ -105,12 +81,6 @@ class Heads:
             total, read = total + more.total, read + float(more.reach.sum())
         sums = float(model.gamma(count - 1 + self.taken)) * (read + at.labels * self.taken)  # in any order
         return (total + sums + 4 * model.tiny) * SLACK
-
-    def _require_far(self, at: At) -> None:
-        """Sums of such logits, which are of a thousand terms at most, round by less than their double."""
-        a, b, c, reach = self.apart
-        highest = a * max(at.terms, abs(at.low), abs(at.high)) + b * at.labels + c
-        require(4 * (highest + SILENT) <= reach, "tokens that are not meant come within a link's reach")
 
     def _wrong(self, slopes: np.ndarray, offsets: np.ndarray, size: float, at: At, model: Arithmetic) -> np.ndarray:
         vanished = 2 * (self.roundings + 2) * VANISHED * model.tiny * (1 + at.weight) * (1 + np.abs(slopes))

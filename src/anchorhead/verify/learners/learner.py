@@ -9,27 +9,24 @@ entries in the box that keeps to its conditions; one for a prompt, for that one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.grammar import Network
-from anchorhead.verify.grammar import Repeat as Layers
+from anchorhead.verify.learners.body import Body
 from anchorhead.verify.learners.box import Box, BoxPath
-from anchorhead.verify.learners.direct import read_direct
 from anchorhead.verify.learners.finite import require_finite
 from anchorhead.verify.learners.link import Link, read_links
-from anchorhead.verify.learners.many import read_many
-from anchorhead.verify.learners.prompt import PromptPath, Rows
-from anchorhead.verify.learners.sequence import read_sequence
-from anchorhead.verify.learners.step import Step, distance
+from anchorhead.verify.learners.prompt import PromptPath
+from anchorhead.verify.learners.reading import Reading
+from anchorhead.verify.learners.shown import Shown, rows_of, shown_of
+from anchorhead.verify.learners.step import Path, distance
 from anchorhead.verify.learners.target import Descent, read_descent
-from anchorhead.verify.learners.transformer import read_transformer
-from anchorhead.verify.learners.written import Given
 from anchorhead.verify.programs.program import Program, Repeat
-from anchorhead.verify.rounding import Arithmetic, arithmetic_of
+from anchorhead.verify.rounding import arithmetic_of
 
 Conditions = Iterable[Mapping[str, Any]]
 STEP = 64.0
@@ -47,15 +44,17 @@ def bound_for_learner(
     """What follows for all prompts with rows between low and high, (features + 2,), that keep to the stated conditions,
     and what these rows are: a program does not say it, and a link may have several forms. `bound` is what is aimed
     at."""
-    target, model = read_descent(program), arithmetic_of(network.dtype)
-    sizes = np.maximum(np.abs(low), np.abs(high)).reshape(-1)
+    target, sizes = read_descent(program), np.maximum(np.abs(low), np.abs(high)).reshape(-1)
     require(sizes.shape == (target.features + 2,) and not target.flags, "the box of the certificate is for no example")
     entries = [*sizes[: target.features], *([1.0] if target.intercept else [])]
-    (link,), step = _first(network, target, float(sizes[-1]), 0.0, bound, model)
-    box = read_conditions(stated, target, link, tuple(map(float, entries)), float(sizes[-1]), network)
-    require_finite(network, np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0)), 2 * box.examples, model)
-    shown = "(y x, y, 1), labels y being 1 and -1," if link.form == "margin" else "(x, 1, y)"
-    return distance(step, target, BoxPath(step, target, link, box, bound, model), bound, model), shown
+    columns = np.append(sizes[:-2], np.maximum(sizes[-2:], 1.0))
+
+    def given(links: tuple[Link, ...]) -> tuple[Path, Shown, int]:
+        box = read_conditions(stated, target, links[0], tuple(map(float, entries)), float(sizes[-1]), network)
+        return BoxPath(target, links[0], box, bound), shown_of(target, links[0].form, columns), 2 * box.examples
+
+    found, (link,) = _follows(network, target, float(sizes[-1]), given, bound)
+    return found, "(y x, y, 1), labels y being 1 and -1," if link.form == "margin" else "(x, 1, y)"
 
 
 def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float | None = None) -> float:
@@ -84,68 +83,39 @@ def bound_for_one_prompt(network: Network, program: Program, prompt: np.ndarray,
 
 
 def _bound_for_prompt(network: Network, program: Program, prompt: np.ndarray, bound: float) -> float:
-    target, model = read_descent(program), arithmetic_of(network.dtype)
-    up, down = np.array_split(prompt, 2)
+    target, sizes = read_descent(program), np.maximum(np.abs(prompt).max(axis=0, initial=0.0), 1.0)
     columns = 2 * target.size + 4 + 2 * len(target.flags) if target.flags else target.features + 2
-    fits = up.shape == down.shape == (len(up), columns) and len(up) > bool(target.flags)
-    require(fits, "the prompt does not fit the program")
-    require_finite(network, np.maximum(np.abs(prompt).max(axis=0), 1.0), len(prompt), model)
-    labels, off = (float(np.abs(up[:, column]).max()) for column in (-1, 2 * target.size if target.flags else -1))
-    links, step = _first(network, target, labels, off, bound, model)
-    rows = _rows_of_many(up, down, target) if target.flags else _rows_of_one(up, down, target.size, links[0].form)
-    return distance(step, target, PromptPath(step, target, links, rows, bound, model), bound, model)
+    require(len(prompt) % 2 == 0 < len(prompt) and len(sizes) == columns, "the prompt does not fit the program")
+
+    def given(links: tuple[Link, ...]) -> tuple[Path, Shown, int]:
+        rows, shown = rows_of(prompt, shown_of(target, links[0].form, sizes))
+        signed = links[0].form != "margin" or (np.abs(prompt[:, -2]) == 1).all()
+        require(bool(signed), "an example without its sign")
+        return PromptPath(target, links, rows, bound), shown, len(prompt)
+
+    return _follows(network, target, float(np.abs(prompt[:, -1]).max()), given, bound)[0]
 
 
-def _first(
-    network: Network, target: Descent, labels: float, off: float, bound: float, model: Arithmetic
-) -> tuple[tuple[Link, ...], Step]:
-    """For the first form of the link that the stored weights stand for; a link may have several. off: how much is
-    taken off scores at most."""
+def _follows(
+    network: Network, target: Descent, labels: float, given: Callable[[tuple[Link, ...]], tuple[Path, Shown, int]],
+    bound: float,
+) -> tuple[float, tuple[Link, ...]]:  # fmt: skip
+    """The bound, for the first form of the link that the stored layers stand for; a link may have several. given: the
+    exact path, what rows show, and how many there are at most."""
     why: list[NotVerified] = []
+    model = arithmetic_of(network.dtype)
     for links in read_links(target.link, labels, target.flags):
         try:
-            return links, _read_step(Given(network, target, links, bound, model), off)
+            path, shown, rows = given(links)
+            require_finite(network, shown.sizes, rows, model)
+            body = Body(network, target, shown, rows, path.weight, model)
+            step = Reading(body, target, links, bound, model).step()
         except NotVerified as error:
             why.append(error)
+            continue
+        path.read(step, model)
+        return distance(step, target, path, bound, model), links
     raise why[0]
-
-
-def _read_step(given: Given, off: float) -> Step:
-    """The step of a network, by its layout."""
-    if given.target.flags:
-        return read_many(given, off)
-    if given.network.output == "register":
-        return read_sequence(given)
-    repeat = given.network.layers[-2] if len(given.network.layers) > 1 else None
-    alone = isinstance(repeat, Layers) and len(repeat.layers) == 1 + given.target.shrinks
-    return read_direct(given) if alone else read_transformer(given)
-
-
-def _rows_of_one(up: np.ndarray, down: np.ndarray, size: int, form: str) -> Rows:
-    """The rows of a learner whose link has this form, and their negatives."""
-    require(bool((up == -down).all()), "the second half of a prompt is not its negative")
-    A, y, none = up[:, :size], up[:, -1], np.zeros(len(up))
-    signed = (y == 1) & (np.abs(up[:, -2]) == 1) if form == "margin" else up[:, -2] == 1
-    require(bool(signed.all()), "an example without its sign")
-    a, b = (y if form == one else none for one in ("residual", "labelled"))
-    return Rows(A, A, a, b, none if form == "margin" else y, np.zeros(len(up), int), np.zeros(size))
-
-
-def _rows_of_many(up: np.ndarray, down: np.ndarray, target: Descent) -> Rows:
-    """The rows, and their negatives, as many learners have them."""
-    size, count = target.size, 2 * len(target.flags)
-    first = 2 * size + 2
-    flags, start, other = up[:, first:-2], up[:, -2], up[:, -1]
-    which, example = flags.argmax(axis=1), other == 0
-    own = np.eye(count)[which] * example[:, None]
-    good = (up[:, :first] == -down[:, :first]).all() and (start == -down[:, -2]).all() and (other == down[:, -1]).all()
-    good = good and (flags == own).all() and (which % 2 == 0).all() and (start == other).all() and start.sum() == 1
-    good = good and (down[:, first:-2] == np.roll(own, 1, axis=1)).all() and set(other) <= {0.0, 1.0}
-    require(bool(good), "the prompt is none of many learners")
-    x, v, (a, b) = up[example, :size], up[example, size : 2 * size], up[example, 2 * size : first].T
-    begin = up[~example][0]
-    require(not begin[:size].any() and not begin[2 * size : first].any(), "the row of the start is more than a start")
-    return Rows(x, v, a, b, b, which[example] // 2, begin[size : 2 * size])
 
 
 def read_conditions(

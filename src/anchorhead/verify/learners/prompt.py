@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -25,36 +24,10 @@ from anchorhead.verify.learners.growth import ball, matrix, norm, weighted
 from anchorhead.verify.learners.heads import At
 from anchorhead.verify.learners.link import FINE, Link, slopes
 from anchorhead.verify.learners.link_error import LinkError
+from anchorhead.verify.learners.shown import Rows
 from anchorhead.verify.learners.step import Path, Step
 from anchorhead.verify.learners.target import Descent
 from anchorhead.verify.rounding import SLACK, Arithmetic
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What a prompt says: w <- w - rate mean_i v_i (phi_i(w . x_i - a_i, y_i) - b_i), from `start` on.
-
-    x, v    (n, size)      a, b, y    (n,)      link    (n,) which of the links      start   (size,)
-    """
-
-    x: np.ndarray
-    v: np.ndarray
-    a: np.ndarray
-    b: np.ndarray
-    y: np.ndarray
-    link: np.ndarray
-    start: np.ndarray
-
-    @property
-    def scale(self) -> np.ndarray:
-        """c_i: v_i over x_i at the largest entry of x_i, up to rounding."""
-        if self.v is self.x:
-            return np.ones(len(self.x))
-        place = np.abs(self.x).argmax(axis=1)[:, None]
-        x, v = (np.take_along_axis(one, place, axis=1)[:, 0] for one in (self.x, self.v))
-        found = np.divide(v, x, out=np.zeros_like(x), where=x != 0)
-        require(bool((found >= 0).all() and np.isfinite(found).all()), "a row moves w away from where its link points")
-        return found
 
 
 class Exact:
@@ -100,15 +73,12 @@ def positive_part(x: arb) -> arb:
 class PromptPath(Path):
     """What holds along the exact path on one prompt, and of links, example by example, `stated` away at most."""
 
-    def __init__(
-        self, step: Step, target: Descent, links: Sequence[Link], rows: Rows, stated: float, model: Arithmetic
-    ) -> None:
+    def __init__(self, target: Descent, links: Sequence[Link], rows: Rows, stated: float) -> None:
         self.target, self.rows, self.links = target, rows, links
         self.size, n = np.abs(rows.x), len(rows.x)
         self.reach, self.entries = np.sqrt((rows.x**2).sum(axis=1)) * SLACK, self.size.sum(axis=1)
-        self.taken = np.abs(rows.y) if step.carriers == "each" else np.abs(rows.a)
         self.entry = max(float(np.abs(one).max()) for one in (rows.x, rows.v, rows.a, rows.b, rows.y))
-        room = stated * 1.02
+        self.room = room = stated * 1.02
         with precision():
             path = Exact(target, links, rows)
             self.seen: list[tuple[np.ndarray, ...]] = []
@@ -116,23 +86,28 @@ class PromptPath(Path):
             for _ in range(target.times):
                 self.seen.append(path.now())
                 self.lost.append(path.step())
-        largest = max(self._weight(w, room) for _, _, w, _ in self.seen)
-        sums = [float((self.size @ w + self.taken + self.entries * room).max()) for _, _, w, _ in self.seen]
+            self.weight = max(self._weight(w, room) for _, _, w, _ in (*self.seen, path.now()))
         self.eigenvalue = norm(weighted(rows.v, np.ones(n), (Fraction(0),) * target.size))
-        aim = 0.02 * stated / (target.times * target.rate * math.sqrt(self.eigenvalue) + 1e-300)
-        self.errors: dict[int, LinkError] = {}
         self.met = np.zeros((n, 2))
+        self.ends: dict[int, tuple[float, float]] = {}
         for k in sorted(set(rows.link.tolist())):
             own = rows.link == k
             ends = np.array([one[0][own] for one in self.seen])
             more = float(self.reach.max()) * room
-            low, high = float(ends.min()) - more, float(ends.max()) + more
-            self.met[own] = slopes(links[k], low, high, FINE if links[k].form != "both" else math.inf)
-            if step.heads:
-                at = At(low, high, float(np.abs(rows.y[own]).max()), max(sums) * SLACK, largest, aim)
-                off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
-                self.errors[k] = LinkError(step.score, step.heads[k], links[k], at, model, off)
+            self.ends[k] = float(ends.min()) - more, float(ends.max()) + more
+            self.met[own] = slopes(links[k], *self.ends[k], FINE if links[k].form != "both" else math.inf)
         self._between()
+
+    def read(self, step: Step, model: Arithmetic) -> None:
+        rows, target, self.errors = self.rows, self.target, {}
+        self.taken = np.abs(rows.y) if step.carriers == "each" else np.abs(rows.a)
+        sums = [float((self.size @ w + self.taken + self.entries * self.room).max()) for _, _, w, _ in self.seen]
+        aim = 0.02 / 1.02 * self.room / (target.times * target.rate * math.sqrt(self.eigenvalue) + 1e-300)
+        for k, ends in self.ends.items() if step.heads else ():
+            own = rows.link == k
+            at = At(*ends, float(np.abs(rows.y[own]).max()), max(sums) * SLACK, self.weight, aim)
+            off = float(np.abs(rows.a[own]).max()) if step.score is not None and step.score.taken else 0.0
+            self.errors[k] = LinkError(step.score, step.heads[k], self.links[k], at, model, off)
 
     def _weight(self, w: np.ndarray, wide: float) -> float:
         """A bound on the sum of |w_j|, where w may be off by so much, and on the entries of rows."""

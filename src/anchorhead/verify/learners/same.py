@@ -15,13 +15,15 @@ Tree = tuple[Any, ...]
 
 def same(one: Any, other: Any) -> bool:
     """Whether they are alike in all that they hold."""
+    if one is other:
+        return True
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     if type(one) is not type(other):
         return False
     if isinstance(one, Expression):
         return one.key == other.key or tree(one) == tree(other)
-    if isinstance(one, tuple):
+    if isinstance(one, tuple | list):
         return len(one) == len(other) and all(map(same, one, other))
     if is_dataclass(one):
         return all(same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))

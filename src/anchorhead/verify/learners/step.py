@@ -64,6 +64,7 @@ class Path(ABC):
 
     least, most   between what rate H lies
     growth        of errors where H is the same at all steps; else None
+    weight        a bound on the sum of |w_j| of every token that carries w, and on the entries of rows
     lost          by how much the path that is followed errs itself at each step
     errors        how far the network's links are from exact ones, by the link
     """
@@ -73,11 +74,16 @@ class Path(ABC):
     most: float
     growth: float | None
     lost: list[float]
+    weight: float
     errors: dict[int, LinkError]
 
     def drift(self) -> Drift | Varying:
         momentum = self.target.momentum
         return Varying(momentum) if self.growth is None else Drift(momentum, self.growth)
+
+    @abstractmethod
+    def read(self, step: Step, model: Arithmetic) -> None:
+        """Finds the errors of links that a step makes."""
 
     @abstractmethod
     def at(self, t: int, e: float, wide: float, apart: float) -> tuple[Moments, float, float]:

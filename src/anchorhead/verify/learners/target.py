@@ -51,10 +51,6 @@ class Descent:
     def size(self) -> int:
         return self.features + self.intercept
 
-    @property
-    def shrinks(self) -> bool:
-        return any(one is not None for one in self.thresholds)
-
 
 def is_many(program: Program) -> bool:
     """Whether a program is one of many learners: its path carries w alone."""

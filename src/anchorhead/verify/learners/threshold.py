@@ -10,36 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from anchorhead.verify.errors import require
-from anchorhead.verify.grammar import Attention
 from anchorhead.verify.learners.average import MANY
-from anchorhead.verify.learners.heads import part_of
-from anchorhead.verify.learners.written import Features, Given, attention
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import SLACK, Arithmetic
 from anchorhead.verify.scalar.cells import Claim, prove
 from anchorhead.verify.scalar.part import Part, silent
-
-
-def shrinking(given: Given, f: Features, one: str) -> tuple[Attention, Clip]:
-    """The layer, written, and what it computes. one: a feature that is 1 in the state."""
-    target, embed = given.target, given.network.embed
-    require(not target.momentum, "with momentum and a threshold at once nothing is known")
-    shrunk = [(j, tau) for j, tau in enumerate(target.thresholds) if tau is not None]
-    query = np.stack([np.concatenate([f("w")[[j]], f(one)]) for j, _ in shrunk])
-    output = np.stack([-f("w")[[j]].T for j, _ in shrunk])
-    slope, offset, value = f("clip")
-    layer = attention(query, np.stack([slope, offset]), value[None], output, np.eye(f.width), "self+registers")
-    anchors = np.concatenate([embed.registers, embed.states])[:, f.at["clip"]]
-    tau = shrunk[0][1]
-    off = float(abs(tau - Fraction(float(tau)))) * SLACK
-    aim = 0.01 * given.stated / (target.times * math.sqrt(target.size))
-    return layer, Clip(part_of(anchors, given.model), float(tau), off, len(shrunk), aim)
 
 
 @dataclass(frozen=True, eq=False)
