@@ -61,8 +61,8 @@ import numpy as np
 from anchorhead.verify.errors import require
 from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.scalar.part import Calm
-from anchorhead.verify.series import Found, that_may_run
+from anchorhead.verify.scalar.part import Claim
+from anchorhead.verify.series import Found, that_runs
 
 ROUNDED = 8
 """Units by which multiples of a base may be off."""
@@ -85,7 +85,7 @@ class Directly:
 
     def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
-        self.known: dict[tuple, tuple[float, float, tuple[float, float, Calm | None]]] = {}
+        self.known: dict[tuple, tuple[float, float, tuple[float, float, Claim | None]]] = {}
         self.hulls: dict[tuple, tuple[float, float]] = {}
 
     def expect(self, slopes: np.ndarray, offsets: np.ndarray, ends: tuple[float, float]) -> None:
@@ -101,25 +101,25 @@ class Directly:
         values: np.ndarray,
         ends: tuple[float, float],
         off: np.ndarray | None = None,
-    ) -> tuple[float, float, Calm | None] | None:
-        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, a bound
-        on |scale q| + |shift|, and where it is off by less; off: how far offsets may be; None: it is a softmax."""
+        softmax: bool = True,
+    ) -> tuple[float, float, Claim | None] | None:
+        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
+        bound on |scale q| + |shift|; or, if it need not be held against its softmax, how far off its series, which is
+        given then. off: how far offsets may be; None: it is computed as a softmax."""
         total = 2 * len(values) * float(np.abs(values).max())
         require(total < self.model.largest, f"direct: a sum of values may overflow in {self.model.dtype}")
-        off = np.zeros(len(slopes)) if off is None else off
-        name = tuple(one.tobytes() for one in (slopes, offsets, values, off))
-        keys = slopes, offsets, values
-        series = that_may_run(self.series, keys, off)
-        if not series:
+        off, keys = np.zeros(len(slopes)) if off is None else off, (slopes, offsets, values)
+        way = that_runs(self.series, keys, off)
+        if way is None:
             return None
+        name = softmax, *(one.tobytes() for one in (slopes, offsets, values, off))
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
-            expected = self.hulls.get(name[:2], ends)
+            expected = self.hulls.get(name[1:3], ends)
             low, high = min(low, ends[0], expected[0]), max(high, ends[1], expected[1])
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
-            errors, sizes, calms = zip(*(one.read(keys, low, high, self.model) for one in series), strict=True)
-            calm = None if len(series) > 1 or calms[0] is None else (calms[0][0] + lost, calms[0][1])
-            found = max(errors) + lost, max(sizes), calm
+            error, size, claim = way.read(keys, low, high, self.model, softmax)
+            found = error + lost, size, claim
             self.known[name] = low, high, found
         return found
 

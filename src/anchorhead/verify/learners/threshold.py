@@ -22,8 +22,8 @@ from anchorhead.verify.learners.heads import part_of
 from anchorhead.verify.learners.written import Features, Given, attention
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import SLACK, Arithmetic
-from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part, silent
+from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.scalar.part import Claim, Part, silent
 
 
 def shrinking(given: Given, f: Features, one: str) -> tuple[Attention, Clip]:
