@@ -219,8 +219,8 @@ def _moved(series: Claim, lean: float, low: float, high: float) -> float:
     """How far a series moves where t leans."""
     if not lean or series.function is None:
         return 0.0
-    ends = sorted(series.scale * end + series.shift for end in (low - lean, high + lean))
-    known = behaviour(series.function, *(float(np.nextafter(end, to)) for end, to in zip(ends, (-np.inf, np.inf))))
+    start, end = sorted(series.scale * end + series.shift for end in (low - lean, high + lean))
+    known = behaviour(series.function, float(np.nextafter(start, -np.inf)), float(np.nextafter(end, np.inf)))
     return abs(series.alpha) * (known.slope * lean + known.jump) * SLACK
 
 

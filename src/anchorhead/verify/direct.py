@@ -4,9 +4,10 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
 
   constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
   keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
-  series      a head on one number t that inputs move, whose keys and values are constants, may be computed by a series
-              that the file stores for keys that it has and no rounding has touched (`series`), not all of slope 0, as
-              fl(fl(scale q) + shift), but for registers that are not put out: of theirs nothing is known but a mean;
+  series      a head on one number t that inputs move, whose keys and values are constants, is computed by a series if
+              the file stores one for the keys that it has and that are not left out, which no rounding has touched, not
+              all of slope 0 (`series`), as fl(fl(scale q) + shift), or not at all where that is always 0, but for
+              registers that are not put out: of theirs nothing is known but a mean;
   folding     or the sum of its own layer takes q in its place, with weights fl(W scale) and a bias fl(b + W shift),
               where products and sums are those of float64, the bias's of twice its precision: no later sum does, whose
               rounding is bounded by the reads alone;
@@ -30,8 +31,9 @@ within reach: by a series, or as a softmax. Softmax groups of multiples of entri
 refused. Where the layer of heads sums what they read, that is folded; else reads are handed on. All else is refused,
 and runs plainly.
 
-Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, and
-`forms.mapped`'s allowance for biases, the plain walk bounds every evaluation of the model.
+Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, with the error of
+units whose softmaxes are series (`claims`) in the place of theirs, where that is larger, and with `forms.mapped`'s
+allowance for biases, the plain walk bounds every evaluation of the model.
 Proof. Constants: k addends of n, c their sum, become one that is rounded: relatively that is off by u and what float64
 loses (`own_error` counts twice what one sum of float64 loses: the verifier's and this one), then n - k additions
 follow; the plain sum has n - 1 of them, and k = 1 rounds c as often as the plain product does. Keys: a key that is left
@@ -86,13 +88,6 @@ class Directly:
     def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
         self.known: dict[tuple, tuple[float, float, tuple[float, float, Claim | None]]] = {}
-        self.hulls: dict[tuple, tuple[float, float]] = {}
-
-    def expect(self, slopes: np.ndarray, offsets: np.ndarray, ends: tuple[float, float]) -> None:
-        """A head will be asked between these ends, too: all that are equal are proven at once."""
-        name = slopes.tobytes(), offsets.tobytes()
-        low, high = self.hulls.get(name, ends)
-        self.hulls[name] = min(low, ends[0]), max(high, ends[1])
 
     def read(
         self,
@@ -115,8 +110,7 @@ class Directly:
         name = softmax, *(one.tobytes() for one in (slopes, offsets, values, off))
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
-            expected = self.hulls.get(name[1:3], ends)
-            low, high = min(low, ends[0], expected[0]), max(high, ends[1], expected[1])
+            low, high = min(low, ends[0]), max(high, ends[1])
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
             error, size, claim = way.read(keys, low, high, self.model, softmax)
             found = error + lost, size, claim

@@ -1,25 +1,26 @@
 """Series: quotients of polynomials that the evaluation "direct" computes in the place of heads; how far they are off.
 
 A file stores them, each with the keys of the head that it stands for (slopes, offsets and values, three lists of one
-length, sorted by slope, then by offset), an origin o, ends where t is clipped (None: nowhere), pairs (j, c_j) with powers j >= 2, pairs (j, d_j) with
-powers j >= 1, none in files of before, a scale and a shift:
+length, sorted by slope, then by offset), an origin o, ends where t is clipped (None: nowhere), pairs (j, c_j) with
+powers j >= 2, pairs (j, d_j) with powers j >= 1, none in files of before, a scale and a shift:
 
     q = N / D,   N = s + sum_j c_j s^j,   D = 1 + sum_j d_j s^j,   s = clip(t, low, high) - o,
     S(t) = scale q + shift.
 
-A head of which these keys, and no others, weigh anything is computed by it. S is a function of its own: it stands for
-the head as far as what is claimed of that (`claims`). q is computed in the dtype, of which o and the
-ends are numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products. Pieces
-that a series has beside it are quotients of their own, each with an origin, ends and a scale f, and q is its own N / D
-with f N / D of each added to it, one after the other.
+A head of which these keys, and no others, weigh anything is computed by it. S is a function of its own: it need not be
+close to the head, but to what is claimed of that (`claims`). q is computed in the dtype, of which o and the ends are
+numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products. Pieces that a
+series has beside it are quotients of their own, each with an origin, ends and a scale f, and q is its own N / D with
+f N / D of each added to it, one after the other.
 
 Lemma. As computed, scale q + shift is off S(t) by at most `rounding` for every t of [low, high], t a number of the
 dtype, and off what a softmax is in exact arithmetic by at most `error`.
 
-Proof. The latter differ by what the lemma of scalar heads says of exact arithmetic. Of c_j s^j, s has j roundings, products j, and c_j one; where n + 1
-terms are summed, it is part of min(n, j + 1) sums. So that is gamma_(m_j) of |c_j| |s|^j, m_j = 2j + 1 + min(n, j + 1),
-less 1 for the first terms, s and 1. Of what underflows, tiny, there are less than 8 for each of `top` + 2 powers,
-multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the sums,
+Proof. The latter differs from S by what the lemma of scalar heads says of exact arithmetic. Of c_j s^j, s has j
+roundings, products j, and c_j one; where n + 1 terms are summed, it is part of min(n, j + 1) sums. So that is
+gamma_(m_j) of |c_j| |s|^j, m_j = 2j + 1 + min(n, j + 1), less 1 for the first terms, s and 1. Of what underflows, tiny,
+there are less than 8 for each of `top` + 2 powers, multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N
+and e_D the sums,
 
     |N~ / D~ - N / D| = |(N~ - N) - q (D~ - D)| / D~ <= (e_N + |q| e_D) / (D - e_D),
 

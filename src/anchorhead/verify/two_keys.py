@@ -46,9 +46,7 @@ class TwoKeys:
     scale: float
     shift: float
 
-    def read(
-        self, keys: Keys, low: float, high: float, model: Arithmetic, softmax: bool
-    ) -> tuple[float, float, None]:
+    def read(self, keys: Keys, low: float, high: float, model: Arithmetic, softmax: bool) -> tuple[float, float, None]:
         """The lemma's error for a head of these keys, and a bound on |y|; it is one of its softmax, always."""
         first, second = ([Fraction(x) for x in one] for one in self.keys)
         a, g, _ = (y - x for x, y in zip(first, second, strict=True))

@@ -134,7 +134,9 @@ class Fit:
         """N / D; 0 for a constant."""
         if self.scale == 0:
             return acb(0)
-        above, below = (acb_poly([*[0.0] * k, 1.0, *(c for _, c in one)]) for k, one in ((1, self.above), (0, self.below)))
+        above, below = (
+            acb_poly([*[0.0] * k, 1.0, *(c for _, c in one)]) for k, one in ((1, self.above), (0, self.below))
+        )
         s = t - self.origin
         return above(s) / below(s)
 

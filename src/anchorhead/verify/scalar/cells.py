@@ -161,7 +161,7 @@ class _Proof:
             batch, ready = ready[:BATCH], ready[BATCH:]
             for cell, one, size in self._rounded(batch):
                 require(not np.isnan(one), "a head of which cannot be told how far it is off")
-                wide = cell.remainder > REST * max(self.floor, one) or one > self.goal
+                wide = cell.remainder > REST * max(self.floor, self.limit, one) or one > self.goal
                 if wide and cell.depth < DEEPEST:
                     waiting += self._halves(cell.left, cell.right, cell.depth)
                     continue
@@ -371,9 +371,7 @@ class _Claimed:
     def __init__(self, claim: Claim) -> None:
         self.f = f = claim.function
         self.name = f.variables[0] if f is not None and f.variables else "x"
-        self.scale, self.shift, self.alpha, self.beta = map(
-            exact, (claim.scale, claim.shift, claim.alpha, claim.beta)
-        )
+        self.scale, self.shift, self.alpha, self.beta = map(exact, (claim.scale, claim.shift, claim.alpha, claim.beta))
 
     def ball(self, t: arb) -> arb:
         inner = self.scale * t + self.shift

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anchorhead.verify.programs.expressions import Expression
-from anchorhead.verify.rounding import OWN_UNIT, SILENT, SLACK, Arithmetic, dot_error, power_of_two
+from anchorhead.verify.rounding import OWN_UNIT, SILENT, Arithmetic, dot_error, power_of_two
 
 SAME = "slopes", "offsets", "values", "sizes", "exact_sizes", "terms"
 OFF = "wrong", "wrong_slope", "value_error"
