@@ -12,9 +12,7 @@ from anchorhead.verify.programs import entries
 from anchorhead.verify.programs.program import Attend, Dot
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar import cells
-from anchorhead.verify.series import MAX_FITTING, that_may_run
 
-from ..direct import heads_directly
 from ..heads import adversary
 
 
@@ -23,14 +21,6 @@ def test_tokens_that_meet_tokens_are_few(step: Dot | Attend) -> None:
     many = [[1.0]] * (int(entries.MAX_PAIRS**0.5) + 1)
     with pytest.raises(NotVerified, match="1,025 x 1,025 tokens meet"):
         entries._step(step, [many], {})
-
-
-def test_series_of_one_head_are_few() -> None:
-    keys, dtype, *_ = heads_directly.HEADS["a kink, float32"]
-    stored = heads_directly.stored(keys, dtype)
-    assert that_may_run(stored, keys, np.zeros(len(keys[0])))
-    with pytest.raises(NotVerified, match="series of one head"):
-        that_may_run([*stored] * (MAX_FITTING + 1), keys, np.zeros(len(keys[0])))
 
 
 def test_a_head_of_which_nothing_can_be_told_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,8 @@ def _directly(
     series = following(network, narrow)
     if series:
         direct = evaluated_directly(network, narrow, on, series)
-        again = None if direct is None else prove_mlp(network, target, narrow, laid.readout, on)
-        if again is not None and again.total <= bound.total:
+        as_it_was = all(one is other for one, other in zip(narrow, laid.layers, strict=True))
+        again = bound if as_it_was else prove_mlp(network, target, narrow, laid.readout, on)
+        if direct is not None and again.total <= bound.total:
             return direct, again
     return evaluated_directly(network, laid.layers, on), bound

@@ -128,7 +128,8 @@ def narrowed(network: Network, layers: Sequence[Layer], on: Box) -> list[Layer]:
     narrow: list[Layer] = []
     for layer in layers:
         low, high, _ = layer.exact(sources)
-        narrow.append(replace(layer, shapes=tuple(_narrowed(layer, k, low, high) for k in range(len(layer.shapes)))))
+        shapes = tuple(_narrowed(layer, k, low, high) for k in range(len(layer.shapes)))
+        narrow.append(layer if shapes == layer.shapes else replace(layer, shapes=shapes))
         sources = layer.after(sources)
     return narrow
 

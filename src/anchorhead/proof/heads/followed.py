@@ -46,7 +46,7 @@ BITS = 500
 ARGUMENTS = 64
 """Bits of arguments beyond those that values need."""
 MAX_COEFFICIENTS = 40
-SHORT = 12
+SHORT = 24
 """Coefficients of a whole interval that nobody would cut."""
 SHARES = (0.4, 0.1)
 """Of what is allowed: what each stretch may be off before anything is rounded; the first that will do."""
