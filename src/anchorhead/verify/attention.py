@@ -129,15 +129,14 @@ def _reads(
             if one is None:
                 reads[i].append(context.anything(output, value.tokens(visible), where))
                 continue
-            own, every_value = value.tokens(visible[one.keys]), value.tokens(visible)
-            free = [c for c, of in enumerate(claimed) if one.still and (of is None or of.of not in moving)]
-            still = [c for c in free if claimed[c] is None or not _follows(context, one, every_value.features([c]))]
+            own = value.tokens(visible[one.keys])
+            still = [c for c, of in enumerate(claimed) if one.still and (of is None or of.of not in moving)]
             if still:
-                reads[i].append(_constant(context, one, output[:, still], every_value.features(still)))
+                reads[i].append(_constant(context, one, output[:, still], value.tokens(visible).features(still)))
                 copies += 1
             for c in sorted(set(range(own.shape[1])) - set(still)):
                 column, weight = own.features([c]), output[:, c]
-                shown = every_value.features([c])
+                shown = value.tokens(visible).features([c])
                 if shown.zero.all() or not weight.any():
                     continue
                 if not column.fixed.all():
@@ -172,11 +171,6 @@ def _constant(context: Context, one: Reading, output: np.ndarray, values: Forms)
     error, most = np.array([_directly(context, one, column, softmax=True)[:2] for column in columns]).T
     form, size = Forms(form.ids, *form.arrays[:3], form.rounding + error), np.maximum(size, most)
     return Reads(output, form, size, np.ones(len(size)))
-
-
-def _follows(context: Context, one: Reading, column: Forms) -> bool:
-    """Whether a head is computed by a series: that need not be constant where a single key is heard."""
-    return _directly(context, one, column, softmax=False)[2] is not None
 
 
 def _directly(context: Context, one: Reading, column: Forms, softmax: bool) -> tuple[float, float, Claim | None]:

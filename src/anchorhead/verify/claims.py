@@ -151,7 +151,7 @@ class Claims:
         opposite = tuple(replace(claim, alpha=-claim.alpha) for _, claim in series)
         rest = [part for part in job.parts if part.series is None] or [NOTHING]
         claim = replace(job.claim, more=opposite)
-        return prove(rest, claim, intervals, self.model, max(enough - off, off)).total + off
+        return prove(rest, claim, intervals, self.model, max(enough - off, off / 100)).total + off
 
     def _meant(self, named: Named, t: Forms) -> _Meant:
         entry = self.exact.entry(*named.entry)

@@ -183,7 +183,7 @@ def test_heads_that_may_have_the_keys_of_a_series_are_refused() -> None:
 
 def test_heads_of_more_keys_than_a_series_are_softmaxes() -> None:
     """Unless nothing is heard of the others, anywhere; and one head has one series, of keys in their order."""
-    keys, dtype, low, high = heads_directly.HEADS["a kink, float32"]
+    keys, dtype, *_ = heads_directly.HEADS["a kink, float32"]
     (stored,), nothing = heads_directly.stored(keys, dtype), np.zeros(len(keys[0]) + 1)
     for offset in (-1.0, -700.0, -900.0):
         wider = tuple(np.append(one, more) for one, more in zip(keys, (0.0, offset, 5.0), strict=True))
