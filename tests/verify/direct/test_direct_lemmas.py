@@ -193,6 +193,8 @@ def test_heads_of_more_keys_than_a_series_are_softmaxes() -> None:
     for order in ([1, 0, 2], [0, 0, 1]):
         with pytest.raises(NotVerified, match="sorted"):
             heads_directly.listed([replace(stored, keys=tuple(stored.keys[k] for k in order))], dtype)
+    with pytest.raises(NotVerified, match="slopes are all 0"):
+        heads_directly.listed([replace(stored, keys=((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)))], dtype)
 
 
 def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:

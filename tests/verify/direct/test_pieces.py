@@ -21,6 +21,7 @@ from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
 from anchorhead.verify.claims import NOTHING, Claims, _Job
+from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.programs.expressions import Expression, read_expression
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar.part import Claim, Part
@@ -127,6 +128,26 @@ def test_sums_of_pieces_round_by_no_more_than_is_derived() -> None:
         assert float(total) <= size <= 1.3 * float(exact)
 
 
+def test_pieces_of_which_nothing_is_taken_or_that_may_overflow_are_counted() -> None:
+    """A factor of 2^-151 is 0 in float32, but of a piece of 1000 2^111 it would be 2^-30; pieces that cancel, or their
+    factors, may be no numbers."""
+    mine, model = replace(line("a line, float32")[0], powers=(), origin=0.0), MODELS["float32"]
+
+    def whole(*pieces: tuple[float, float]) -> float:
+        """Of pieces (c, f): f (s + c s^2)."""
+        beside = tuple(replace(mine, powers=((2, c),), scale=f) for c, f in pieces)
+        return replace(mine, low=0.0, high=0.0, beside=beside)._whole(0.0, 1.0, model)[1]
+
+    assert whole((1000 * 2.0**111, 2.0**-151)) >= 1000 * 2.0**-40
+    assert whole((1e3, 1e34), (1e3, -1e34)) < np.inf
+    for pieces in ([(1e3, 3e38), (1e3, -3e38)], [(-1 + 2.0**-20, 1e39), (-1 + 2.0**-20, -1e39)]):
+        with pytest.raises(NotVerified, match="overflow"):
+            whole(*pieces)
+    tiny = replace(mine, powers=((2, -1 + 2.0**-20),), low=1.0, high=1.0)
+    with pytest.raises(NotVerified, match="overflow"):
+        replace(mine, beside=(replace(tiny, scale=1e39), replace(tiny, scale=-1e39)))._whole(0.0, 1.0, model)
+
+
 @pytest.mark.parametrize("number", ["scale", "origin", "high", "low", "coefficients", "below"])
 @pytest.mark.parametrize("name", ["an elbow, float64", "two poles, float64", "long tails, float64"])
 def test_pieces_that_are_something_else_are_as_far_off(name: str, number: str) -> None:
@@ -164,8 +185,8 @@ def test_units_are_as_far_off_as_their_series() -> None:
     def error(*parts: Part, claim: Claim = tanh) -> float:
         return Claims(known.exact, model)._proven((), _Job(parts, claim, low, high)).total
 
-    def directly(one: Part) -> float:
-        return Claims(known.exact, model)._directly(_Job((one,), tanh, low, high), [(low, high)], 0.0)
+    def directly(*parts: Part) -> float:
+        return Claims(known.exact, model)._directly(_Job(parts, tanh, low, high), [(low, high)], 0.0)
 
     apart = 0.5 - float(np.tanh(0.5))
     alone = error(part)
@@ -177,8 +198,9 @@ def test_units_are_as_far_off_as_their_series() -> None:
     steep = replace(follows, series=replace(straight, alpha=-2.0), lean=0.25)
     assert directly(steep) >= 1.0 + float(np.tanh(0.5)) + 0.5
     nothing = replace(part, series=replace(straight, alpha=0.0))
-    twice = Claim(tanh.function, 1.0, 0.0, 2.0, 0.0)
-    assert error(part, nothing, claim=twice) >= np.tanh(0.5)
+    assert error(part, nothing, claim=replace(tanh, alpha=2.0)) >= np.tanh(0.5)
+    assert directly(part, nothing) <= 1.01 * alone
+    assert directly(part, replace(part, series=tanh)) >= np.tanh(0.5)
     both_ways = replace(follows, series=replace(straight, scale=-1.0, shift=0.25, alpha=-1.0))
     assert apart + 0.25 <= error(both_ways) + 1e-12
     assert error(replace(part, series=tanh)) <= 1.01 * alone

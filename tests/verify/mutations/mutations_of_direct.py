@@ -21,16 +21,12 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER = (
+_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
-        "series_of_a_constant",
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
-        "pieces_of_which_nothing_is_taken",
-        "pieces_beyond_the_dtype",
-        "factors_of_pieces_beyond_the_dtype",
         "logits_of_one_feature",
         "logits_of_another_feature",
     )
@@ -46,6 +42,7 @@ _RATE, _LEAD, _SHIFT = (
 )
 _ELBOW = "pieces: pieces err by no more than is derived (an elbow, float64)"
 _SUMS = "pieces: sums of pieces round by no more than is derived"
+_HELD = "pieces: pieces of which nothing is taken or that may overflow are counted"
 _UNITS = "pieces: units are as far off as their series"
 _MORE = "two_keys: heads of more keys are no sigmoids"
 _KEYS = "direct_lemmas: heads of more keys than a series are softmaxes"
@@ -56,9 +53,9 @@ _BETWEEN = "context: parts of a unit lie between their values"
 DIRECT = (
     Mutation("series.py", "Series._whole", "abs(one.scale) * off", "0.0", _SUMS),
     Mutation("series.py", "Series._whole", "model.gamma(len(self.beside) + 2) * most", "0.0", _SUMS),
-    Mutation("series.py", "Series._whole", "model.tiny * (4 + size)", "4 * model.tiny", _TAKEN),
-    Mutation("series.py", "Series._whole", "numbers < model.largest / 4", "True", _PIECES),
-    Mutation("series.py", "Series._whole", ", *(abs(one.scale) for one in self.beside)", "", _FACTORS),
+    Mutation("series.py", "Series._whole", "model.tiny * (4 + size)", "4 * model.tiny", _HELD),
+    Mutation("series.py", "Series._whole", "numbers < model.largest / 4", "True", _HELD),
+    Mutation("series.py", "Series._whole", ", *(abs(one.scale) for one in self.beside)", "", _HELD),
     Mutation("series.py", "Series._function", "q if piece is self else made", "q if True else made", _ELBOW),
     Mutation("claims.py", "Claims._proven", "max(found.total, self._directly(job, intervals, found.total))",
              "found.total", _UNITS),
@@ -87,7 +84,7 @@ DIRECT = (
     Mutation("series.py", "_read", "one[:2] < other[:2]", "True", _KEYS),
     Mutation("two_keys.py", "read_two_keys", "len(keys) == 2", "True", _MORE),
     Mutation("two_keys.py", "read_two_keys", "require(held", "require(True", _MORE),
-    Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
+    Mutation("series.py", "_read", "any(columns[0])", "True", _KEYS),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
     Mutation("groups.py", "_groups", "one = replace(one, every=alone.every)", "pass", _OWN),
