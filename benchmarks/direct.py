@@ -27,7 +27,10 @@ OTHERS = {
     **{
         name: getattr(torch.nn.functional, name) for name in ("gelu", "silu", "elu", "selu", "celu", "softplus", "mish")
     },
-    **{name: getattr(torch.nn.functional, name) for name in ("hardswish", "leaky_relu")},
+    **{
+        name: getattr(torch.nn.functional, name)
+        for name in ("leaky_relu", "hardswish", "hardtanh", "hardsigmoid", "relu6", "softsign")
+    },
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
 }

@@ -16,7 +16,7 @@ from anchorhead.verify.grids.tensor import GridReading, grid_reading
 from anchorhead.verify.joint import Taken, in_motion, read
 from anchorhead.verify.named import Claimed, Parts
 from anchorhead.verify.readings import Reading, heard, lowered, seen
-from anchorhead.verify.scalar.part import Calm
+from anchorhead.verify.scalar.part import Claim
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
 """For each head the reading of one token, and the tokens that it sees."""
@@ -117,10 +117,6 @@ def _reads(
     taken: list[list[Taken]] = [[] for _ in asked]
     reads: list[list[Reads]] = [[] for _ in asked]
     copies = 0
-    for h, one in ((h, one) for heads in asked for h, (one, _) in enumerate(heads) if isinstance(one, Reading)):
-        if layer.output[h].any():
-            logits, ends = one.every
-            context.directly.expect(logits.slopes, logits.offsets, ends)
     for i, heads in enumerate(asked):
         readings = [one if isinstance(one, Reading) else None for one, _ in heads]
         moving = in_motion((readings[h], one) for (h, _), one in named[i].items())
@@ -147,11 +143,11 @@ def _reads(
                     reads[i].append(context.anything(weight, column, where))
                     continue
                 require(not (one.cancels and context.model.direct), _CANCELS)
-                *direct, calm = _directly(context, one, shown)
+                *direct, series = _directly(context, one, shown, softmax=False)
                 if column.zero.all() and direct == [0.0, 0.0]:
                     continue
                 read_of, wrong = column.constant[:, 0], column.error[:, 0]
-                part = replace(one.logits, values=read_of, value_error=wrong, direct=tuple(direct), calm=calm)
+                part = replace(one.logits, values=read_of, value_error=wrong, direct=tuple(direct), series=series)
                 unit = Unit(one, (part,), claimed[c])
                 taken[i].append(Taken(weight, np.zeros(len(weight)), unit))
     if copies:
@@ -172,13 +168,14 @@ def _constant(context: Context, one: Reading, output: np.ndarray, values: Forms)
     own = values.tokens(one.keys)
     form, size = constant_softmax(one.logits, one.far, own, context.quantities, context.model)
     columns = [values.features([c]) for c in range(own.shape[1])]
-    error, most = np.array([_directly(context, one, column)[:2] for column in columns]).T
+    error, most = np.array([_directly(context, one, column, softmax=True)[:2] for column in columns]).T
     form, size = Forms(form.ids, *form.arrays[:3], form.rounding + error), np.maximum(size, most)
     return Reads(output, form, size, np.ones(len(size)))
 
 
-def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, float, Calm | None]:
-    """How far a head on t may be off, of what size, where it is not computed as a softmax; column: all its values."""
+def _directly(context: Context, one: Reading, column: Forms, softmax: bool) -> tuple[float, float, Claim | None]:
+    """How far a head on t may be off, of what size, where it is not computed as a softmax; column: all its values;
+    softmax: whether it is held against that, or against the series that is given."""
     logits, ends = one.every
     if not context.model.direct:
         return NOTHING
@@ -189,7 +186,7 @@ def _directly(context: Context, one: Reading, column: Forms) -> tuple[float, flo
     require(bool(exactly), "direct: a head whose keys or values depend on the input, or are rounded")
     offsets = logits.offsets  # as numbers of the dtype they are off by as much as logits where t is 0, or less
     off = np.where(logits.wrong > 0, 2 * logits.logit_error(np.zeros(1), np.abs(offsets)), 0.0)
-    found = context.directly.read(logits.slopes, offsets, column.constant[:, 0], ends, off)
+    found = context.directly.read(logits.slopes, offsets, column.constant[:, 0], ends, off, softmax)
     return NOTHING if found is None else found
 
 

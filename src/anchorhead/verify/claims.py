@@ -9,6 +9,11 @@ where f(z) is an entry of the program whose argument z is, up to errors, scale t
 alpha f(z) + beta is what `scalar.prove` finds, and |alpha| (slope e + jump) for e >= |scale t + shift - z|, where slope
 and jump are those of f. A wrong claim costs the verification, never its truth.
 
+Where softmaxes may be computed by series S_i (`direct`), the error is that, or, if it is larger, that of the sum of the
+S_i, and of the softmaxes that have none, against the same: `scalar.prove` finds it for a claim less these functions.
+What the S_i round by is added, and what they move by where t leans. All that have series are computed by these, or
+none: that is what two evaluations are.
+
 scale t + shift, being computed, may leave the interval of z by as much as e, and f need not be defined there. Then the
 claim is about f(clip(.)) in the place of f, between the ends of z: as z lies between these, f(clip(z)) = f(z), and
 nothing else has to be said.
@@ -34,8 +39,8 @@ from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.programs.text import shortened, written
 from anchorhead.verify.readings import Reading
 from anchorhead.verify.rounding import SLACK, Arithmetic
-from anchorhead.verify.scalar.cells import Claim, Proven, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.cells import Proven, prove
+from anchorhead.verify.scalar.part import Claim, Part
 
 
 @dataclass(eq=False)
@@ -133,8 +138,21 @@ class Claims:
         for one, proven in () if self.exact.excluded else known:
             if one.covers(job):
                 return proven
-        known.append((job, prove(job.parts, job.claim, self._intervals(job), self.model)))
+        intervals = self._intervals(job)
+        found = prove(job.parts, job.claim, intervals, self.model)
+        known.append((job, replace(found, total=max(found.total, self._directly(job, intervals, found.total)))))
         return known[-1][1]
+
+    def _directly(self, job: _Job, intervals: list[tuple[float, float]], enough: float) -> float:
+        """The unit's error where parts are computed by their series; enough: what nobody would call too much."""
+        series = [(part, part.series) for part in job.parts if part.series is not None]
+        if not series:
+            return 0.0
+        off = sum(part.direct[0] + _moved(claim, part.lean, job.low, job.high) for part, claim in series) * SLACK
+        opposite = tuple(replace(claim, alpha=-claim.alpha) for _, claim in series)
+        rest = [part for part in job.parts if part.series is None] or [NOTHING]
+        claim = replace(job.claim, more=opposite)
+        return prove(rest, claim, intervals, self.model, max(enough - off, off / 100)).total + off
 
     def _meant(self, named: Named, t: Forms) -> _Meant:
         entry = self.exact.entry(*named.entry)
@@ -192,6 +210,19 @@ class Claims:
         error = float((approximation + rounding)[0, 0])
         words = f"{meant.entry.where} = {shortened(written(meant.function))}"
         return Explained(form, float(proven.reach.sum()), float(proven.mass.sum()), words, error)
+
+
+NOTHING = Part(*[np.zeros(1)] * 9, EXACT, whole=True)
+"""A softmax that reads 0."""
+
+
+def _moved(series: Claim, lean: float, low: float, high: float) -> float:
+    """How far a series moves where t leans."""
+    if not lean or series.function is None:
+        return 0.0
+    start, end = sorted(series.scale * end + series.shift for end in (low - lean, high + lean))
+    known = behaviour(series.function, float(np.nextafter(start, -np.inf)), float(np.nextafter(end, np.inf)))
+    return abs(series.alpha) * (known.slope * lean + known.jump) * SLACK
 
 
 def _hulls(meant: Sequence[_Meant]) -> dict[str, tuple[float, float]]:

@@ -128,12 +128,8 @@ class Context:
         return self.hull(weight, low.min(axis=0)[None], high.max(axis=0)[None], len(low))
 
     def between(self, weight: np.ndarray, unit: Unit) -> Reads:
-        """Every part of a unit lies between its values, up to what it is off where it is no softmax."""
-        ends = [
-            [float((sign * part.values + part.value_error).max()) + part.direct[0] for part in unit.parts]
-            for sign in (-1, 1)
-        ]
-        low, high = np.array([[-sum(ends[0])]]), np.array([[sum(ends[1])]])
+        """Every part of a unit lies between its values, up to what it is off where it is no softmax, or is a series."""
+        low, high = (np.array([[sign * sum(part.most(sign) for part in unit.parts)]]) for sign in (-1, 1))
         found = self.hull(weight, low, high, sum(len(part.values) for part in unit.parts))
         return replace(found, size=np.maximum(found.size, sum(part.direct[1] for part in unit.parts)))
 

@@ -4,9 +4,10 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
 
   constants   what no input reaches may be summed beforehand, in float64, and rounded to the dtype once;
   keys        a head may leave out keys whose logits stay SILENT below the largest, on the whole line of its t;
-  series      a head on one number t that inputs move, whose keys and values are constants, may be computed by a series
-              that the file stores for keys that it has and no rounding has touched (`series`), not all of slope 0, as
-              fl(fl(scale q) + shift), but for registers that are not put out: of theirs nothing is known but a mean;
+  series      a head on one number t that inputs move, whose keys and values are constants, is computed by a series if
+              the file stores one for the keys that it has and that are not left out, which no rounding has touched, not
+              all of slope 0 (`series`), as fl(fl(scale q) + shift), or not at all where that is always 0, but for
+              registers that are not put out: of theirs nothing is known but a mean;
   folding     or the sum of its own layer takes q in its place, with weights fl(W scale) and a bias fl(b + W shift),
               where products and sums are those of float64, the bias's of twice its precision: no later sum does, whose
               rounding is bounded by the reads alone;
@@ -30,8 +31,9 @@ within reach: by a series, or as a softmax. Softmax groups of multiples of entri
 refused. Where the layer of heads sums what they read, that is folded; else reads are handed on. All else is refused,
 and runs plainly.
 
-Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, and
-`forms.mapped`'s allowance for biases, the plain walk bounds every evaluation of the model.
+Lemma. With the error and size of `Directly.read` in the place of a softmax's, where these are larger, with the error of
+units whose softmaxes are series (`claims`) in the place of theirs, where that is larger, and with `forms.mapped`'s
+allowance for biases, the plain walk bounds every evaluation of the model.
 Proof. Constants: k addends of n, c their sum, become one that is rounded: relatively that is off by u and what float64
 loses (`own_error` counts twice what one sum of float64 loses: the verifier's and this one), then n - k additions
 follow; the plain sum has n - 1 of them, and k = 1 rounds c as often as the plain product does. Keys: a key that is left
@@ -61,8 +63,8 @@ import numpy as np
 from anchorhead.verify.errors import require
 from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import Arithmetic
-from anchorhead.verify.scalar.part import Calm
-from anchorhead.verify.series import Found, that_may_run
+from anchorhead.verify.scalar.part import Claim
+from anchorhead.verify.series import Found, that_runs
 
 ROUNDED = 8
 """Units by which multiples of a base may be off."""
@@ -85,14 +87,7 @@ class Directly:
 
     def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
-        self.known: dict[tuple, tuple[float, float, tuple[float, float, Calm | None]]] = {}
-        self.hulls: dict[tuple, tuple[float, float]] = {}
-
-    def expect(self, slopes: np.ndarray, offsets: np.ndarray, ends: tuple[float, float]) -> None:
-        """A head will be asked between these ends, too: all that are equal are proven at once."""
-        name = slopes.tobytes(), offsets.tobytes()
-        low, high = self.hulls.get(name, ends)
-        self.hulls[name] = min(low, ends[0]), max(high, ends[1])
+        self.known: dict[tuple, tuple[float, float, tuple[float, float, Claim | None]]] = {}
 
     def read(
         self,
@@ -101,25 +96,24 @@ class Directly:
         values: np.ndarray,
         ends: tuple[float, float],
         off: np.ndarray | None = None,
-    ) -> tuple[float, float, Calm | None] | None:
-        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, a bound
-        on |scale q| + |shift|, and where it is off by less; off: how far offsets may be; None: it is a softmax."""
+        softmax: bool = True,
+    ) -> tuple[float, float, Claim | None] | None:
+        """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
+        bound on |scale q| + |shift|; or, if it need not be held against its softmax, how far off its series, which is
+        given then. off: how far offsets may be; None: it is computed as a softmax."""
         total = 2 * len(values) * float(np.abs(values).max())
         require(total < self.model.largest, f"direct: a sum of values may overflow in {self.model.dtype}")
-        off = np.zeros(len(slopes)) if off is None else off
-        name = tuple(one.tobytes() for one in (slopes, offsets, values, off))
-        keys = slopes, offsets, values
-        series = that_may_run(self.series, keys, off)
-        if not series:
+        off, keys = np.zeros(len(slopes)) if off is None else off, (slopes, offsets, values)
+        way = that_runs(self.series, keys, off)
+        if way is None:
             return None
+        name = softmax, *(one.tobytes() for one in (slopes, offsets, values, off))
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
-            expected = self.hulls.get(name[:2], ends)
-            low, high = min(low, ends[0], expected[0]), max(high, ends[1], expected[1])
+            low, high = min(low, ends[0]), max(high, ends[1])
             lost = 4 * len(slopes) * self.model.tiny * (float(np.abs(values).max()) + 1)
-            errors, sizes, calms = zip(*(one.read(keys, low, high, self.model) for one in series), strict=True)
-            calm = None if len(series) > 1 or calms[0] is None else (calms[0][0] + lost, calms[0][1])
-            found = max(errors) + lost, max(sizes), calm
+            error, size, claim = way.read(keys, low, high, self.model, softmax)
+            found = error + lost, size, claim
             self.known[name] = low, high, found
         return found
 

@@ -33,7 +33,7 @@ class Taken:
         """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
         the difference, products with what they do take are rounded, where those with a power of two would not be."""
         take = ratio * first
-        size = sum(float((np.abs(p.values) + p.value_error).max()) * 1.001 + p.direct[0] for p in self.unit.parts)
+        size = sum(max(part.most(-1), part.most(1)) for part in self.unit.parts) * 1.001
         rounds = power_of_two(first) & ~power_of_two(self.take)
         exact = (self.take == take) & power_of_two(np.array(ratio))
         own = np.where(exact, 0.0, 4 * OWN_UNIT) + np.where(rounds, model.unit, 0.0)
@@ -92,9 +92,9 @@ def _times(part: Part, ratio: float) -> Part:
     """The part with values so many times as large, and all that they are off by."""
     more = 1.0 if ratio == 1 else abs(ratio) * SLACK
     error, size = (more * one for one in part.direct)
-    calm = None if part.calm is None else (more * part.calm[0], part.calm[1])
+    series = None if part.series is None else replace(part.series, alpha=ratio)
     value_error = part.value_error * more
-    return replace(part, values=part.values * ratio, value_error=value_error, direct=(error, size), calm=calm)
+    return replace(part, values=part.values * ratio, value_error=value_error, direct=(error, size), series=series)
 
 
 def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
@@ -134,7 +134,7 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
                     + part.wrong_slope * abs(shift) * SLACK
                     + (own_error(2) * (np.abs(part.offsets) + moved) if shift else 0.0),
                     lean=part.lean + lean,
-                    calm=part.calm if sign == 1 and shift == 0 else None,
+                    series=None if part.series is None else replace(part.series, scale=sign, shift=shift),
                 )
             )
     return replace(group[0], reading=replace(first, ends=(low, high)), parts=tuple(parts))

@@ -1,24 +1,26 @@
 """Series: quotients of polynomials that the evaluation "direct" computes in the place of heads; how far they are off.
 
 A file stores them, each with the keys of the head that it stands for (slopes, offsets and values, three lists of one
-length), an origin o, ends where t is clipped (None: nowhere), pairs (j, c_j) with powers j >= 2, pairs (j, d_j) with
-powers j >= 1, none in files of before, a scale and a shift:
+length, sorted by slope, then by offset), an origin o, ends where t is clipped (None: nowhere), pairs (j, c_j) with
+powers j >= 2, pairs (j, d_j) with powers j >= 1, none in files of before, a scale and a shift:
 
     q = N / D,   N = s + sum_j c_j s^j,   D = 1 + sum_j d_j s^j,   s = clip(t, low, high) - o,
-    r(t) = sum_k v_k softmax_k(a_k t + g_k) = scale q + shift,
+    S(t) = scale q + shift.
 
-the latter nearly. Whatever has all of these keys may be computed by it. q is computed in the dtype, of which o and the
-ends are numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products. Pieces
-that a series has beside it are quotients of their own, each with an origin, ends and a scale f, and q is its own N / D
-with f N / D of each added to it, one after the other.
+A head of which these keys, and no others, weigh anything is computed by it. S is a function of its own: it need not be
+close to the head, but to what is claimed of that (`claims`). q is computed in the dtype, of which o and the ends are
+numbers, c_j and d_j rounded to it, N = s (N / s) and D by Horner's rule, or s + c_j s^j by products. Pieces that a
+series has beside it are quotients of their own, each with an origin, ends and a scale f, and q is its own N / D with
+f N / D of each added to it, one after the other.
 
-Lemma. |scale q + shift - r(t)| <= error for every t of [low, high], t a number of the dtype.
+Lemma. As computed, scale q + shift is off S(t) by at most `rounding` for every t of [low, high], t a number of the
+dtype, and off what a softmax is in exact arithmetic by at most `error`.
 
-Proof. In exact arithmetic scale q + shift is a function of t, from which the softmax differs by what the lemma of
-scalar heads says of exact arithmetic. Rounding: of c_j s^j, s has j roundings, products j, and c_j one; where n + 1
-terms are summed, it is part of min(n, j + 1) sums. So that is gamma_(m_j) of |c_j| |s|^j, m_j = 2j + 1 + min(n, j + 1),
-less 1 for the first terms, s and 1. Of what underflows, tiny, there are less than 8 for each of `top` + 2 powers,
-multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N and e_D the sums,
+Proof. The latter differs from S by what the lemma of scalar heads says of exact arithmetic. Of c_j s^j, s has j
+roundings, products j, and c_j one; where n + 1 terms are summed, it is part of min(n, j + 1) sums. So that is
+gamma_(m_j) of |c_j| |s|^j, m_j = 2j + 1 + min(n, j + 1), less 1 for the first terms, s and 1. Of what underflows, tiny,
+there are less than 8 for each of `top` + 2 powers, multiplied by no more than (1 + |s|)^top (1 + sum |c_j|). With e_N
+and e_D the sums,
 
     |N~ / D~ - N / D| = |(N~ - N) - q (D~ - D)| / D~ <= (e_N + |q| e_D) / (D - e_D),
 
@@ -42,16 +44,13 @@ from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored
 from anchorhead.verify.forms import EXACT
 from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic
-from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Calm, Part
+from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.scalar.part import Claim, Part
 from anchorhead.verify.two_keys import Keys, TwoKeys, read_two_keys
 
-MAX_FITTING = 16
-"""Series that one head may be computed by: each is proven for it."""
 MAX_SERIES, MAX_POWER, MAX_PIECES, PIECES = 1000, 48, 8, 512
-TURNS = 64.0
-"""How far logits are apart beyond which no turn of a softmax is felt."""
 ENOUGH = 0.01
 """Of its rounding: what a series may be off in exact arithmetic for nobody to look closer."""
 
@@ -60,7 +59,7 @@ ENOUGH = 0.01
 class Series:
     """See above; keys: triples of a slope, an offset and a value."""
 
-    keys: frozenset[tuple[float, float, float]]
+    keys: tuple[tuple[float, ...], ...]
     origin: float
     low: float | None
     high: float | None
@@ -77,31 +76,30 @@ class Series:
         require(sum(found) < model.largest / 4, _overflow(model))
         return found
 
-    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float, Calm | None]:
-        """How far a head of these keys is off, folding included, a bound on |scale q| + |shift|, and how far it is off
-        but for where it is clipped: there the softmax turns, and a quotient has a kink."""
+    def read(
+        self, keys: Keys, low: float, high: float, model: Arithmetic, softmax: bool
+    ) -> tuple[float, float, Claim | None]:
+        """How far a head of these keys is off S, folding included, a bound on |scale q| + |shift|, and S; or how far it
+        is off its softmax."""
         require(1 / FOLDED <= self.scale <= FOLDED, "direct: a head that a map behind it hardly takes")
         size = sum(self.magnitude(low, high, model))
-        near = TURNS / float(np.ptp(keys[0]))
-        ends = {end for one in (self, *self.beside) for end in (one.low, one.high) if end is not None}
-        turns = [(end - near, end + near) for end in sorted(ends) if low < end - near and end + near < high]
-        if not turns or any(b >= c for (_, b), (c, _) in pairwise(turns)):
-            return self._folded(keys, [(low, high)], model, size), size, None
-        edges = [low, *(end for turn in turns for end in turn), high]
-        calm = self._folded(keys, list(zip(edges[::2], edges[1::2], strict=True)), model, size)
-        return max(calm, self._folded(keys, turns, model, size)), size, (calm, tuple(turns))
+        error = self.error(keys, low, high, model) if softmax else self.rounding(low, high, model)
+        return (error + 6 * model.unit * size) * SLACK, size, None if softmax else self.claim
 
-    def _folded(self, keys: Keys, intervals: list[tuple[float, float]], model: Arithmetic, size: float) -> float:
-        error = max(self.error(keys, low, high, model) for low, high in intervals)
-        return (error + 6 * model.unit * size) * SLACK
+    @property
+    def claim(self) -> Claim:
+        """S."""
+        return Claim(self._function(), 1.0, 0.0, 1.0, 0.0)
+
+    def rounding(self, low: float, high: float, model: Arithmetic) -> float:
+        """The lemma's."""
+        return abs(self.scale) * self._whole(low, high, model)[1] * SLACK
 
     def error(self, keys: Keys, low: float, high: float, model: Arithmetic) -> float:
         """The lemma's, for a head of these keys."""
-        rounded = abs(self.scale) * self._whole(low, high, model)[1] * SLACK
-        nothing = np.zeros(len(keys[0]))
+        rounded, nothing = self.rounding(low, high, model), np.zeros(len(keys[0]))
         part = Part(*keys, nothing, nothing, nothing, nothing, nothing, nothing, EXACT, whole=True)
-        claim = Claim(self._function(), 1.0, 0.0, 1.0, 0.0)
-        found = prove([part], claim, [(low, high)], EXACT, ENOUGH * rounded)
+        found = prove([part], self.claim, [(low, high)], EXACT, ENOUGH * rounded)
         return (found.approximation + rounded) * SLACK
 
     def _whole(self, low: float, high: float, model: Arithmetic) -> tuple[float, float]:
@@ -171,6 +169,8 @@ class Series:
             clipped = 0
             for op, end in (("max", piece.low), ("min", piece.high)):
                 clipped = clipped if end is None else made(op, clipped, end)
+            if piece.low is not None and piece.low == piece.high:
+                clipped = made("add", piece.low)
             s = made("add", clipped, -piece.origin)
             above, below = (
                 [made("mul", c, made("integer_power", s, data=j)) for j, c in of] for of in (piece.powers, piece.below)
@@ -190,17 +190,22 @@ def read_series(stored: Stored, dtype: str) -> list[Found]:
     rows = data.get("series", []) if isinstance(data, dict) else []
     try:
         require(isinstance(rows, list) and len(rows) <= MAX_SERIES, f"more than {MAX_SERIES} series")
-        return [_read(row, dtype) for row in rows]
+        found = [_read(row, dtype) for row in rows]
+        require(len({one.keys for one in found}) == len(found), "two series of one head")
+        return found
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NotVerified(f"a series is damaged: {error!r}"[:200]) from error
 
 
 def _read(row: dict[str, Any], dtype: str) -> Found:
     columns = [[float(x) for x in row[name]] for name in ("slopes", "offsets", "values")]
+    keys = tuple(zip(*columns, strict=True))
+    require(bool(np.isfinite(columns).all()), _NONE)
+    require(all(one[:2] < other[:2] for one, other in pairwise(keys)), "a series of keys that are not sorted, or equal")
     if "rate" in row:
-        return read_two_keys(row, columns, dtype)
-    found = replace(_quotient(row, dtype), keys=frozenset(zip(*columns, strict=True)), shift=float(row["shift"]))
-    require(bool(np.isfinite([found.shift, *(x for one in columns for x in one)]).all()), _NONE)
+        return read_two_keys(row, keys, dtype)
+    found = replace(_quotient(row, dtype), keys=keys, shift=float(row["shift"]))
+    require(bool(np.isfinite(found.shift)), _NONE)
     require(len(found.keys) > 1 and any(columns[0]), "a series of a head whose slopes are all 0, or of one key")
     beside = row.get("beside", [])
     require(len(beside) <= MAX_PIECES, f"a series of more than {MAX_PIECES} pieces")
@@ -219,7 +224,7 @@ def _quotient(row: dict[str, Any], dtype: str) -> Series:
     low, high = (None if row[name] is None else float(row[name]) for name in ("low", "high"))
     rows = row["coefficients"], row.get("below", [])
     above, below = (tuple((int(j), float(c)) for j, c in one) for one in rows)
-    found = Series(frozenset(), float(row["origin"]), low, high, above, below, float(row["scale"]), 0.0)
+    found = Series((), float(row["origin"]), low, high, above, below, float(row["scale"]), 0.0)
     held = [found.origin, *(end for end in (low, high) if end is not None)]
     require(bool(np.isfinite([*held, *(c for _, c in above + below), found.scale]).all()), _NONE)
     for least, powers, one in zip((2, 1), (above, below), rows, strict=True):
@@ -229,15 +234,18 @@ def _quotient(row: dict[str, Any], dtype: str) -> Series:
     return found
 
 
-def that_may_run(series: Sequence[Found], keys: Keys, off: np.ndarray) -> list[Found]:
-    """Those that a head of these keys may be computed by. off: how far their offsets may be; a head that may have all
-    keys of a series, but for what some are off by, is refused."""
+def that_runs(series: Sequence[Found], keys: Keys, off: np.ndarray) -> Found | None:
+    """That which a head of these keys is computed by, if it has one: of all keys that weigh anything. off: how far
+    their offsets may be; a head that may have all keys of a series, but for what some are off by, is refused."""
     own = set(zip(*(one[off == 0].tolist() for one in keys), strict=True))
-    found = [one for one in series if one.keys <= own]
-    require(len(found) <= MAX_FITTING, f"direct: {len(found)} series of one head, of which one runs")
+    found = [one for one in series if own.issuperset(one.keys)]
+    if found:
+        live = within_reach(*keys[:2])
+        heard = sorted(zip(*(one[live].tolist() for one in keys), strict=True))
+        found = [one for one in found if list(one.keys) == heard]
     if off.any():
         slopes, offsets, values = keys
         for one in series:
             near = [((slopes == a) & (values == v) & (np.abs(offsets - g) <= off)).any() for a, g, v in one.keys]
             require(one in found or not all(near), "direct: a head of whose keys some are rounded")
-    return found
+    return found[0] if found else None

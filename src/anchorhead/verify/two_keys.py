@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from anchorhead.verify.errors import require
-from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import SLACK, Arithmetic, power_of_two
 
 Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -41,18 +40,15 @@ Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
 class TwoKeys:
     """See above; keys: two triples of a slope, an offset and a value."""
 
-    keys: frozenset[tuple[float, float, float]]
+    keys: tuple[tuple[float, ...], ...]
     rate: float
     lead: float
     scale: float
     shift: float
 
-    def read(self, keys: Keys, low: float, high: float, model: Arithmetic) -> tuple[float, float, None]:
-        """The lemma's error for a head of these keys, and a bound on |y|."""
-        live = within_reach(*keys[:2])
-        found = sorted(zip(*(one[live].tolist() for one in keys), strict=True))
-        require(found == sorted(self.keys) and len(found) == 2, "direct: a sigmoid for a head of more than two keys")
-        first, second = ([Fraction(x) for x in one] for one in sorted(self.keys))
+    def read(self, keys: Keys, low: float, high: float, model: Arithmetic, softmax: bool) -> tuple[float, float, None]:
+        """The lemma's error for a head of these keys, and a bound on |y|; it is one of its softmax, always."""
+        first, second = ([Fraction(x) for x in one] for one in self.keys)
         a, g, _ = (y - x for x, y in zip(first, second, strict=True))
         u, most = model.unit * SLACK, max(abs(low), abs(high))
         product, scaled = (~power_of_two(np.array([self.rate, self.scale]))).astype(float).tolist()
@@ -76,13 +72,12 @@ def _apart(number: Any, exact: Fraction) -> float:
     return abs(float(Fraction(number) - exact)) * SLACK
 
 
-def read_two_keys(row: dict[str, Any], columns: list[list[float]], dtype: str) -> TwoKeys:
+def read_two_keys(row: dict[str, Any], keys: tuple[tuple[float, ...], ...], dtype: str) -> TwoKeys:
     """As a file stores it, with its keys."""
     numbers = [float(row[name]) for name in ("rate", "lead", "scale", "shift")]
-    every = [*numbers, *(x for one in columns for x in one)]
-    require(bool(np.isfinite(every).all()), "two keys of numbers that are none")
-    fits = [len(one) for one in columns] == [2, 2, 2] and columns[0][0] != columns[0][1]
+    require(bool(np.isfinite(numbers).all()), "two keys of numbers that are none")
+    fits = len(keys) == 2 and keys[0][0] != keys[1][0]
     require(fits, "two keys that are not two, or of one slope")  # a head whose slopes are all 0 is looked at no further
     held = all(float(np.dtype(dtype).type(one)) == one for one in numbers)
     require(held, f"two keys with numbers that are none of {dtype}")
-    return TwoKeys(frozenset(zip(*columns, strict=True)), *numbers)
+    return TwoKeys(keys, *numbers)

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 from flint import arb
 
+from anchorhead.heads.atom import Part
+from anchorhead.language.expressions.parser import parse
 from anchorhead.network.direct import Series as Runs
 from anchorhead.network.direct import saturated
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.network.direct.stored_series import _as_json
-from anchorhead.proof.heads.smooth import smooth
+from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.followed import followed
 from anchorhead.verify.balls import above, precision
 from anchorhead.verify.rounding import arithmetic_of
-from anchorhead.verify.series import Series, _read
+from anchorhead.verify.series import Found, Series, _read, read_series
 
 Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -68,11 +72,34 @@ ALLOWED = {
 """What the quotients of smooth heads may err by."""
 
 
+def following(text: str, keys: Keys, low: float, high: float, allowed: float, dtype: str) -> Runs | None:
+    """A series of a head of these keys that follows a function between two numbers."""
+    shape = ActivationHead(parse(text), low, high, (Part.of(*keys, "float64"),), 0.0, 0.0)
+    return followed(shape, keys, allowed, 400, dtype)
+
+
+def written(keys: Keys) -> str:
+    """The head as an expression, of few keys that are not steep."""
+    weights = [f"exp({a!r}*x + {g!r})" for a, g in zip(keys[0].tolist(), keys[1].tolist(), strict=True)]
+    above = " + ".join(f"{v!r}*{weight}" for v, weight in zip(keys[2].tolist(), weights, strict=True))
+    return f"({above})/({' + '.join(weights)})"
+
+
 def as_read(series: Runs, dtype: str) -> Series:
     """A series as the verifier reads it."""
     found = _read(_as_json(asdict(series)), dtype)
     assert isinstance(found, Series)
     return found
+
+
+def listed(series: list[Series], dtype: str) -> list[Found]:
+    """As a file would give them back that stores these."""
+    rows = []
+    for one in series:
+        columns = dict(zip(("slopes", "offsets", "values"), map(list, zip(*one.keys, strict=True)), strict=True))
+        numbers = {name: getattr(one, name) for name in ("origin", "low", "high", "scale", "shift", "below")}
+        rows.append({**columns, **numbers, "coefficients": one.powers})
+    return read_series(SimpleNamespace(derivation={"data": {"series": rows}}), dtype)  # type: ignore[arg-type]
 
 
 def stored(keys: Keys, dtype: str) -> list[Series]:
@@ -85,7 +112,9 @@ def stored(keys: Keys, dtype: str) -> list[Series]:
 def both(name: str) -> tuple[Series, Runs]:
     """The series as the verifier and as the library have it."""
     keys, dtype, low, high = HEADS[name]
-    theirs = smooth(keys, low, high, ALLOWED[name], dtype) if name in ALLOWED else saturated(*keys, dtype)
+    theirs = saturated(*keys, dtype)
+    if name in ALLOWED:
+        theirs = following(written(keys), keys, low, high, ALLOWED[name], dtype)
     assert theirs is not None
     return as_read(theirs, dtype), theirs
 

@@ -25,7 +25,7 @@ from anchorhead.network.direct.plans import HeadsPlan, joined
 from anchorhead.network.direct.stored_series import stored_series
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
-from anchorhead.verify.series import Series, that_may_run
+from anchorhead.verify.series import Found, that_runs
 from tests.networks import names, network, row_of
 
 from ..files import parts_of, report, rewritten
@@ -56,14 +56,14 @@ def test_no_other_row_names_it() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_series_that_run_are_those_that_are_counted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Every head of the library's plan that has a series is one whose error was asked for."""
-    counted: list[tuple[Series, set]] = []
+    counted: list[tuple[Found | None, set]] = []
 
-    def told(stored: Sequence[Series], keys: Keys, off: np.ndarray) -> list[Series]:
-        found = that_may_run(stored, keys, off)
-        counted.extend((one, set(zip(*(column.tolist() for column in keys), strict=True))) for one in found)
+    def told(stored: Sequence[Found], keys: Keys, off: np.ndarray) -> Found | None:
+        found = that_runs(stored, keys, off)
+        counted.append((found, set(zip(*(column.tolist() for column in keys), strict=True))))
         return found
 
-    monkeypatch.setattr(direct, "that_may_run", told)
+    monkeypatch.setattr(direct, "that_runs", told)
     assert report(name, tmp_path).verified
     for keys, series in _series(network(name)):
         own = set(zip(*(column.tolist() for column in keys), strict=True))

@@ -28,6 +28,7 @@ from anchorhead.verify.named import Table
 from anchorhead.verify.reach import within_reach
 from anchorhead.verify.rounding import MODELS, SILENT
 from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.series import that_runs
 
 from ..files import report
 from ..heads import adversary
@@ -176,9 +177,24 @@ def test_heads_that_may_have_the_keys_of_a_series_are_refused() -> None:
     with pytest.raises(NotVerified, match="rounded"):
         directly.read(slopes, offsets + off / 2, values, (low, high), off)
     assert directly.read(slopes, offsets + 4 * off, values, (low, high), off) is None
-    more = [np.append(column, [1.0]) for column in (slopes, offsets - 50, values)]
-    more[1][:-1] += 50
+    more = [np.append(column, one) for column, one in zip(keys, (0.0, -2000.0, 1.0), strict=True)]
     assert directly.read(*more, (low, high), np.append(0 * off, 1e-3)) is not None
+
+
+def test_heads_of_more_keys_than_a_series_are_softmaxes() -> None:
+    """Unless nothing is heard of the others, anywhere; and one head has one series, of keys in their order."""
+    keys, dtype, *_ = heads_directly.HEADS["a kink, float32"]
+    (stored,), nothing = heads_directly.stored(keys, dtype), np.zeros(len(keys[0]) + 1)
+    for offset in (-1.0, -700.0, -900.0):
+        wider = tuple(np.append(one, more) for one, more in zip(keys, (0.0, offset, 5.0), strict=True))
+        assert (that_runs([stored], wider, nothing) is stored) == (offset < -SILENT)  # type: ignore[arg-type]
+    with pytest.raises(NotVerified, match="two series of one head"):
+        heads_directly.listed([stored, replace(stored, shift=7.0)], dtype)
+    for order in ([1, 0, 2], [0, 0, 1]):
+        with pytest.raises(NotVerified, match="sorted"):
+            heads_directly.listed([replace(stored, keys=tuple(stored.keys[k] for k in order))], dtype)
+    with pytest.raises(NotVerified, match="slopes are all 0"):
+        heads_directly.listed([replace(stored, keys=((0.0, -1.0, 0.0), (0.0, 0.0, 1.0)))], dtype)
 
 
 def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
@@ -197,9 +213,10 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
         told: list[Unit] = []
         context.explained = partial(_not_explained, told)  # type: ignore[method-assign]
         found = after_attention(context, layer, {"input": asker, "register": registers}, {"input"}, 0)
-        read = context.directly.read(*keys, (low, high))
+        read = context.directly.read(*keys, (low, high), softmax=high < 0)
         assert read is not None
         if high > 0:
+            assert [part.series for unit in told for part in unit.parts] == [read[2]] != [None]
             assert [part.direct[0] for unit in told for part in unit.parts] == pytest.approx([read[0]])
         else:
             assert not told

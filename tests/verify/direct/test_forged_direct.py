@@ -259,12 +259,14 @@ def pieces_that_are_clipped_nowhere() -> Forged:
 def logits_of_their_own(inputs: int) -> Forged:
     """A group that asks with the first input is said to compute tanh of the last one, each logit being a sum of its
     own; but it runs as any other group of one feature does."""
-    signs, count = (-1.0, 1.0), 20
-    keys, logits = np.repeat(signs, count), np.zeros((2 * count, inputs), np.float32)
-    logits[:, 0] = keys
+    count = 20
+    slopes = 1 + np.arange(count) * 2.0**-12
+    slopes, logits = np.concatenate([-slopes[::-1], slopes]), np.zeros((2 * count, inputs), np.float32)
+    logits[:, 0], keys = slopes, np.sign(slopes)
     first = Embed(np.eye(inputs, dtype=np.float32), np.zeros(inputs, np.float32), tokens=1)
     net = Network([first, Linear(logits), Softmax((2 * count,)), Linear(keys[None].astype(np.float32))])
-    stored = series([(one, 0.0, one) for one in keys.tolist()], scale=2.0**-30, shift=8.0)
+    of = zip(slopes.tolist(), np.zeros(2 * count).tolist(), keys.tolist(), strict=True)
+    stored = series(list(of), scale=2.0**-30, shift=8.0)
     claims = replace(together(0, 1, 0.0), numbers=np.array([[0.0, 0.0, 1.0, 0.0, 0.0]]))
     return Forged(net, 1.5, np.zeros((1, inputs)), stored=[stored], claims=claims)
 

@@ -8,8 +8,8 @@ from anchorhead.language.expressions.parser import parse
 from anchorhead.verify import constant, functions, rounding
 from anchorhead.verify.forms import Forms, Quantities
 from anchorhead.verify.programs.expressions import Expression, read_expression
-from anchorhead.verify.scalar.cells import Claim, Proven, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.cells import Proven, prove
+from anchorhead.verify.scalar.part import Claim, Part
 
 HEADS = ("logistic, float32", "tanh, float32", "ramp, float32", "square, float64", "kink, float32")
 

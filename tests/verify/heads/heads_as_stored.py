@@ -11,7 +11,8 @@ from anchorhead.heads.self_keys.self_key_powers import powers
 from anchorhead.language.expressions.parser import parse
 from anchorhead.verify.balls import coefficient, exact, precision
 from anchorhead.verify.programs.expressions import Expression, read_expression
-from anchorhead.verify.scalar.cells import Claim, Straight, _Proof
+from anchorhead.verify.scalar.cells import Straight, _Proof
+from anchorhead.verify.scalar.part import Claim
 from anchorhead.verify.scalar.softmax import ORDER, Softmax
 from anchorhead.verify.self_keys.gate import GatePart
 from anchorhead.verify.self_keys.powers import Quotient

@@ -14,9 +14,9 @@ from anchorhead.verify import rounding
 from anchorhead.verify.balls import coefficient, exact, precision
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.forms import EXACT, Forms, Quantities, mapped, summed
-from anchorhead.verify.scalar.cells import Claim, prove
+from anchorhead.verify.scalar.cells import prove
 from anchorhead.verify.scalar.gaps import gaps
-from anchorhead.verify.scalar.part import Part, silent
+from anchorhead.verify.scalar.part import Claim, Part, silent
 from anchorhead.verify.scalar.softmax import MANY, Softmax
 
 from . import adversary

@@ -16,11 +16,13 @@ from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Attention, Linear
 from anchorhead.verify.joint import Taken, _joined, _together, joint
 from anchorhead.verify.named import Table
+from anchorhead.verify.scalar.part import Claim
 
 from ..heads.test_claims import claims
 from ..naming import TANH
 
 MODEL = rounding.MODELS["float32"]
+STRAIGHT = Claim(None, 1.0, 0.0, 1.0, 0.0)
 VALUES = np.array([[-3.0, 1.0], [0.5, 2.0], [2.0, -1.0]])
 
 
@@ -53,6 +55,9 @@ def test_parts_of_a_unit_lie_between_their_values() -> None:
     low, high = ends(found, within)
     assert float(low[0]) <= -1.3 <= 1.3 <= float(high[0]) <= 1.31
     assert float(found.size[0]) >= 7.0
+    series = replace(part, direct=(0.3, 7.0), series=STRAIGHT)
+    low, high = ends(within.between(np.ones(1), replace(unit, parts=(series,))), within)
+    assert float(low[0]) <= -7.3 <= 7.3 <= float(high[0]) <= 7.31
 
 
 def test_sums_count_the_sizes_of_all_that_they_add() -> None:
@@ -141,10 +146,12 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     thrice = _together(context(), [Taken(one, nothing, unit) for one in (3 * take, take)])
     assert (thrice.off >= 2.0**-53 * np.abs(take) * most).all()  # a third of the values is rounded
     (part,) = unit.parts
-    worse = replace(unit, parts=(replace(part, value_error=np.full(2, 1e-3), direct=(1e-3, 7.0)),))
+    loud = replace(part, value_error=np.full(2, 1e-3), direct=(1e-3, 7.0), series=STRAIGHT)
+    worse = replace(unit, parts=(loud,))
     found = _together(context(), [first, replace(third, unit=worse)]).unit.parts[1]
     assert (found.value_error >= 3e-3).all()
     assert found.direct >= (3e-3, 21.0)
+    assert found.series == replace(STRAIGHT, alpha=3.0)
 
 
 def test_numbers_of_opposite_signs_that_nearly_agree_lean_by_how_far_they_are_apart() -> None:
@@ -153,9 +160,11 @@ def test_numbers_of_opposite_signs_that_nearly_agree_lean_by_how_far_they_are_ap
     away = 1e-11 * t.coefficients
     theirs = Forms(t.ids, -t.coefficients + away, 0.25 - t.constant, zero, zero)
     mine = Forms(t.ids, t.coefficients, t.constant, zero, zero)
+    part = replace(unit.parts[0], series=STRAIGHT)
+    unit = replace(unit, parts=(part,))
     one, other = (replace(unit, reading=replace(unit.reading, t=form)) for form in (mine, theirs))
-    _, second = joint([one, other], known.quantities).parts
-    part = unit.parts[0]
+    first, second = joint([one, other], known.quantities).parts
+    assert (first.series, second.series) == (STRAIGHT, replace(STRAIGHT, scale=-1.0, shift=0.25))
     assert second.lean >= float(np.abs(away[0, 0]) @ known.quantities.size(t.ids)) > 0
     np.testing.assert_array_equal(second.slopes, -part.slopes)
     np.testing.assert_allclose(second.offsets, part.offsets + 0.25 * part.slopes)

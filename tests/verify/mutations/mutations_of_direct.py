@@ -21,7 +21,7 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN, _OTHER, _NEAR = (
+_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
@@ -29,9 +29,6 @@ _CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _TAKEN, _PIECES, _FACTORS, _OWN
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",
-        "pieces_of_which_nothing_is_taken",
-        "pieces_beyond_the_dtype",
-        "factors_of_pieces_beyond_the_dtype",
         "logits_of_one_feature",
         "logits_of_another_feature",
         "keys_just_beyond_reach",
@@ -48,30 +45,49 @@ _RATE, _LEAD, _SHIFT = (
 )
 _ELBOW = "pieces: pieces err by no more than is derived (an elbow, float64)"
 _SUMS = "pieces: sums of pieces round by no more than is derived"
-_TURNS = "pieces: turns are felt where t may be in them"
+_HELD = "pieces: pieces of which nothing is taken or that may overflow are counted"
+_UNITS = "pieces: units are as far off as their series"
 _MORE = "two_keys: heads of more keys are no sigmoids"
+_KEYS = "direct_lemmas: heads of more keys than a series are softmaxes"
+_JOINED = "context: what is taken of units that are joined is off by no more"
+_BETWEEN = "context: parts of a unit lie between their values"
 
 # fmt: off
 DIRECT = (
     Mutation("series.py", "Series._whole", "abs(one.scale) * off", "0.0", _SUMS),
     Mutation("series.py", "Series._whole", "model.gamma(len(self.beside) + 2) * most", "0.0", _SUMS),
-    Mutation("series.py", "Series._whole", "model.tiny * (4 + size)", "4 * model.tiny", _TAKEN),
-    Mutation("series.py", "Series._whole", "numbers < model.largest / 4", "True", _PIECES),
-    Mutation("series.py", "Series._whole", ", *(abs(one.scale) for one in self.beside)", "", _FACTORS),
+    Mutation("series.py", "Series._whole", "model.tiny * (4 + size)", "4 * model.tiny", _HELD),
+    Mutation("series.py", "Series._whole", "numbers < model.largest / 4", "True", _HELD),
+    Mutation("series.py", "Series._whole", ", *(abs(one.scale) for one in self.beside)", "", _HELD),
     Mutation("series.py", "Series._function", "q if piece is self else made", "q if True else made", _ELBOW),
-    Mutation("series.py", "Series.read", "max(calm, self._folded(keys, turns, model, size))", "calm", _ELBOW),
-    Mutation("scalar/part.py", "Part.read_otherwise", "half + self.lean", "half", _TURNS),
-    Mutation("scalar/part.py", "Part.worse", "max(self.calm[0], other.calm[0])", "self.calm[0]", _TURNS),
-    Mutation("scalar/part.py", "Part.covers", "self.calm[0] >= other.calm[0]", "True", _TURNS),
+    Mutation("claims.py", "Claims._proven", "max(found.total, self._directly(job, intervals, found.total))",
+             "found.total", _UNITS),
+    Mutation("claims.py", "Claims._proven", "max(found.total, self._directly(job, intervals, found.total))",
+             "self._directly(job, intervals, found.total)", _UNITS),
+    Mutation("claims.py", "Claims._directly", ".total + off", ".total", _UNITS),
+    Mutation("claims.py", "Claims._directly", "part.direct[0] + _moved", "_moved", _UNITS),
+    Mutation("claims.py", "Claims._directly", "if part.series is None] or", "if False] or", _UNITS),
+    Mutation("claims.py", "_moved", "known.slope * lean", "0.0", _UNITS),
+    Mutation("claims.py", "_moved", "abs(series.alpha) * ", "", _UNITS),
+    Mutation("scalar/cells.py", "_Proof.__init__", "*map(_Claimed, claim.more)", "", _UNITS),
+    Mutation("scalar/part.py", "Part.key", ", self.series)", ")", "pieces: units with other series are others"),
+    Mutation("scalar/part.py", "Part.most", "max(held, self.direct[1])", "held", _BETWEEN),
+    Mutation("joint.py", "_times", "replace(part.series, alpha=ratio)", "part.series", _JOINED),
+    Mutation("joint.py", "joint", "replace(part.series, scale=sign, shift=shift)", "part.series",
+             "context: numbers of opposite signs that nearly agree lean by how far they are apart"),
     Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
     Mutation("two_keys.py", "TwoKeys.read", "product * u * abs(self.rate)", "0.0", _FAR),
     Mutation("two_keys.py", "TwoKeys.read", "scaled * u * (1 + sigmoid)", "0.0", _SCALED),
     Mutation("two_keys.py", "TwoKeys.read", "_apart(self.rate, a) + ", "", _RATE),
     Mutation("two_keys.py", "TwoKeys.read", "_apart(self.lead, g) * (1 + u) + ", "", _LEAD),
     Mutation("two_keys.py", "TwoKeys.read", ") + ends + ", ") + ", _SHIFT),
-    Mutation("two_keys.py", "TwoKeys.read", "found == sorted(self.keys) and len(found) == 2", "True", _MORE),
+    Mutation("series.py", "that_runs", "list(one.keys) == heard", "True", _MORE),
+    Mutation("series.py", "that_runs", "list(one.keys) == heard", "True", _KEYS),
+    Mutation("series.py", "read_series", "len({one.keys for one in found}) == len(found)", "True", _KEYS),
+    Mutation("series.py", "_read", "one[:2] < other[:2]", "True", _KEYS),
+    Mutation("two_keys.py", "read_two_keys", "len(keys) == 2", "True", _MORE),
     Mutation("two_keys.py", "read_two_keys", "require(held", "require(True", _MORE),
-    Mutation("two_keys.py", "read_two_keys", " and columns[0][0] != columns[0][1]", "", _SIGMOID),
+    Mutation("two_keys.py", "read_two_keys", " and keys[0][0] != keys[1][0]", "", _SIGMOID),
     Mutation("series.py", "_read", "any(columns[0])", "True", _CONSTANT),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
@@ -84,7 +100,7 @@ DIRECT = (
     Mutation("direct.py", "Directly.weighed", "array + 0.0", "array",
              "weighed: groups whose logits differ in the sign of a 0 have one base"),
     Mutation("attention.py", "_require_logits", "max(back, ", "max(0.0, ", _FOLDED),
-    Mutation("series.py", "Series._folded", "+ 6 * model.unit * size", "",
+    Mutation("series.py", "Series.read", "+ 6 * model.unit * size", "",
              "direct_lemmas: folded sums err by no more (1)"),
     Mutation("series.py", "Series.read", "sum(self.magnitude(low, high, model))", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
@@ -95,15 +111,15 @@ DIRECT = (
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
              "direct_lemmas: folded sums err by no more (1)"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(error, self.part.read_otherwise(t, half))", "error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "off if self.part.series is None else 0.0", "0.0",
              "direct_lemmas: heads are as far off as their series"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(on.result + error, direct[1])", "on.result + error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(on.result + error, most)", "on.result + error",
              "direct_lemmas: heads are as far off as their series"),
-    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(mass + error, direct[1])", "mass + error",
+    Mutation("scalar/softmax.py", "Softmax.rounding", "np.maximum(mass + error, most)", "mass + error",
              "direct_lemmas: heads are as far off as their series"),
     Mutation("scalar/part.py", "Part.worse", "max(self.direct[0], other.direct[0])", "other.direct[0]",
              "direct_lemmas: heads are as far off as their series"),
-    Mutation("attention.py", "_directly", "else found", "else (0.0, 0.0)",
+    Mutation("attention.py", "_directly", "else found", "else NOTHING",
              "direct_lemmas: heads of a network are as far off as their series"),
     Mutation("attention.py", "_constant", "form.rounding + error", "form.rounding",
              "direct_lemmas: heads of a network are as far off as their series"),
@@ -129,9 +145,9 @@ DIRECT = (
     Mutation("series.py", "Series._computed", "for t in (low, high)", "for t in (low / 4, high / 4)", _LINE),
     Mutation("series.py", "Series._computed", "(far**top).max(), total", "total",
              "direct_lemmas: series that may overflow are refused ((5, 1e-30))"),
-    Mutation("series.py", "that_may_run", "one.keys <= own", "one.keys < own",
+    Mutation("series.py", "that_runs", "own.issuperset(one.keys)", "own > set(one.keys)",
              "direct_lemmas: equal heads are counted on all of their intervals"),
-    Mutation("series.py", "that_may_run", "np.abs(offsets - g) <= off", "offsets == g",
+    Mutation("series.py", "that_runs", "np.abs(offsets - g) <= off", "offsets == g",
              "direct_lemmas: heads that may have the keys of a series are refused"),
     Mutation("series.py", "_quotient", "float(np.dtype(dtype).type(one)) == one", "True",
              "direct_lemmas: ends of series are numbers of the dtype"),
@@ -152,13 +168,10 @@ DIRECT = (
     Mutation("groups.py", "valued", "not own.any() and head is None", "not own.any()", _HEARD),
     Mutation("groups.py", "_groups", "require(not constant", "require(True",
              "weighed: groups of constants are refused"),
-    Mutation("context.py", "Context.between", "+ part.direct[0]", "",
-             "context: parts of a unit lie between their values"),
+    Mutation("scalar/part.py", "Part.most", "+ self.direct[0]", "", _BETWEEN),
     Mutation("context.py", "Context.between", "np.maximum(found.size, sum(part.direct[1] for part in unit.parts))",
-             "found.size", "context: parts of a unit lie between their values"),
-    Mutation("joint.py", "_times", "error, size = (more * one", "error, size = (one",
-             "context: what is taken of units that are joined is off by no more"),
-    Mutation("joint.py", "_times", "part.value_error * more", "part.value_error",
-             "context: what is taken of units that are joined is off by no more"),
+             "found.size", _BETWEEN),
+    Mutation("joint.py", "_times", "error, size = (more * one", "error, size = (one", _JOINED),
+    Mutation("joint.py", "_times", "part.value_error * more", "part.value_error", _JOINED),
 )
 # fmt: on

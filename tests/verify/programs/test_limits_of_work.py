@@ -15,9 +15,7 @@ from anchorhead.verify.programs.exact import Exact
 from anchorhead.verify.programs.program import Attend, Dot, Input, Program
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar import cells
-from anchorhead.verify.series import MAX_FITTING, that_may_run
 
-from ..direct import heads_directly
 from ..heads import adversary
 
 
@@ -48,14 +46,6 @@ def test_cells_of_long_functions_are_few(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(functions, "MAX_NODES", 100)
     with pytest.raises(NotVerified, match="not bounded within 25 cells"):
         functions.behaviour(wave, 0.0, 1.5)
-
-
-def test_series_of_one_head_are_few() -> None:
-    keys, dtype, *_ = heads_directly.HEADS["a kink, float32"]
-    stored = heads_directly.stored(keys, dtype)
-    assert that_may_run(stored, keys, np.zeros(len(keys[0])))
-    with pytest.raises(NotVerified, match="series of one head"):
-        that_may_run([*stored] * (MAX_FITTING + 1), keys, np.zeros(len(keys[0])))
 
 
 def test_a_head_of_which_nothing_can_be_told_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

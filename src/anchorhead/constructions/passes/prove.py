@@ -18,7 +18,7 @@ from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.direct import DirectModule, series_data
-from anchorhead.proof.heads.direct import SHARE, evaluated_directly, smoothed
+from anchorhead.proof.heads.direct import evaluated_directly, following, narrowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class ProvenMlp:
 
 def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest) -> Network:
     layers = laid.layers
-    direct, bound = _directly(network, target, on, laid, bound, request)
+    direct, bound = _directly(network, target, on, laid, bound)
     evaluations = ("plain",) if direct is None else ("plain", "direct")
     statement = mlp_statement(bound, target, layers, laid.readout, evaluations)
     data = {} if direct is None else {"series": series_data(direct)}
@@ -45,16 +45,16 @@ def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputB
 
 
 def _directly(
-    network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound, request: BuildRequest
+    network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputBound
 ) -> tuple[DirectModule | None, OutputBound]:
-    """The direct evaluation that a bound covers, and that bound: of layers that allow for series of smooth heads, where
-    these raise it by hardly anything."""
-    found = smoothed(network, laid.layers, on)
-    if found is not None:
-        allowing, series = found
-        direct = evaluated_directly(network, allowing, on, series)
-        again = None if direct is None else prove_mlp(network, target, allowing, laid.readout, on)
-        most = (1 + SHARE) * bound.total if request.within is None else request.within
-        if again is not None and again.total <= min(most, (1 + SHARE) * bound.total):
+    """The direct evaluation that a bound covers, and that bound: of layers on no more than their neurons need, where
+    these have series that follow their functions there."""
+    narrow = narrowed(network, laid.layers, on)
+    series = following(network, narrow)
+    if series:
+        direct = evaluated_directly(network, narrow, on, series)
+        as_it_was = all(one is other for one, other in zip(narrow, laid.layers, strict=True))
+        again = bound if as_it_was else prove_mlp(network, target, narrow, laid.readout, on)
+        if direct is not None and again.total <= bound.total:
             return direct, again
     return evaluated_directly(network, laid.layers, on), bound

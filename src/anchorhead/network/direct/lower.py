@@ -34,6 +34,7 @@ from anchorhead.network.direct.held import (
 from anchorhead.network.direct.keys import SILENT, Keys
 from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined, require_normal
 from anchorhead.network.direct.saturated import saturated
+from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import DirectModule, Outputs
 from anchorhead.network.direct.stored_series import Finder
 from anchorhead.network.direct.weighed import Entries, Weighed, require_covered
@@ -64,7 +65,8 @@ def lower(
     for numbers in (*(one.weight for one in maps), np.where(held.place >= 0, held.factor, 0.0)):
         require_normal(numbers, dtype)
     steps = in_torch(plans, dtype, device, series)
-    return DirectModule(steps, Outputs(held.place, held.factor, lowering.width, dtype, device))
+    outputs = Outputs(held.place, held.factor, lowering.width, dtype, device)
+    return DirectModule(steps, outputs, tuple(lowering.unread))
 
 
 def _require_moved(steps: Sequence[Plan], inputs: int) -> None:
@@ -101,6 +103,7 @@ class _Lowering:
         self.streams = streams(layers, start)
         self.needed = through(layers, everything(self.streams[-1], (output,)), start)
         self.steps: list[Plan] = []
+        self.unread: dict[Series, None] = {}
         self.width = embed.tokens * embed.inputs
         self.tokens: dict[Kind, Held] = {}
         self._embed(embed)
@@ -348,6 +351,10 @@ class _Lowering:
                     continue
                 if len(live.slopes) == 1:
                     factor[asks[:, 0], asks[:, 1], column] = live.values[0, column]
+                    continue
+                found = self.series(*live.column(column), self.dtype)
+                if isinstance(found, Series) and found.nothing:
+                    self.unread[found] = None
                     continue
                 matrix, bias = queries.rows(asks[:, 0], asks[:, 1] * size + entry, self.width)
                 groups.append((AffinePlan(matrix, bias), live.column(column)))

@@ -4,9 +4,9 @@
 
     q(s) = (s + sum_j c_j s^j) / (1 + sum_j d_j s^j),
 
-nearly. Heads with a kink are clipped, and their denominator is 1 (`saturated`); smooth heads are not clipped
-(proof.heads.smooth). Where a head is one function on one side of a kink and another beyond it, q is a sum of such
-quotients, each of t clipped to its own interval (proof.heads.pieces). A network's derivation stores its series
+nearly. Heads with a kink are clipped, and their denominator is 1 (`saturated`). Where heads are known to compute a
+function, a series follows that function itself (proof.heads.followed): on either side of a kink it may be another
+quotient, each of t clipped to its own interval, and q is the sum of these. A network's derivation stores its series
 (`stored_series`), from which anchorhead.verify.series derives how far they are off.
 """
 
@@ -39,9 +39,9 @@ class Series:
     """For a head of these keys. coefficients, below: the pairs (j, c_j), j >= 2, and (j, d_j), j >= 1.
 
     beside  other pieces that q is the sum of
-    turns   intervals of t, around where it is clipped, in which it may err by more, and how much
-    error   a bound on |computed - r|, what folding scale and shift into a map rounds included, for every other t whose
-            clipped t - origin is within `reach`, by which a builder decides what its certificate covers
+    error   a bound on |computed - r|, or on how far it is off the function that it follows, what folding scale and
+            shift into a map rounds included, for every t whose clipped t - origin is within `reach`, by which a builder
+            decides what its certificate covers
     """
 
     slopes: tuple[float, ...]
@@ -57,7 +57,11 @@ class Series:
     error: float
     below: tuple[tuple[int, float], ...] = ()
     beside: tuple[Piece, ...] = ()
-    turns: tuple[tuple[float, float, float], ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is 0, and need not be computed."""
+        return self.low == self.high == self.origin and self.shift == 0 and not self.beside
 
     @property
     def fitted(self) -> bool:

@@ -26,6 +26,7 @@ from torch.autograd import forward_ad
 from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
 from anchorhead.network.direct.recorded import Recorded
+from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.two_keys import SigmoidHead
 from anchorhead.network.stated_arithmetic import full_products, lasting_tensors
 
@@ -143,10 +144,11 @@ class Outputs:
 
 
 class DirectModule:
-    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries), in blocks of rows."""
+    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries), in blocks of rows; unread: the series of
+    heads that have no step, for they are 0."""
 
-    def __init__(self, steps: tuple[Step, ...], outputs: Outputs) -> None:
-        self.steps, self.outputs = steps, outputs
+    def __init__(self, steps: tuple[Step, ...], outputs: Outputs, unread: tuple[Series, ...] = ()) -> None:
+        self.steps, self.outputs, self.unread = steps, outputs, unread
         self.shape = outputs.shape
         """Tokens and outputs."""
         self.numbers = max([len(outputs.place), *(step.widest for step in steps)])

@@ -25,7 +25,7 @@ def series_data(module: DirectModule) -> list[dict[str, Any]]:
     """The series and sigmoids that heads are computed by, as data."""
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
     found = dict.fromkeys(group.head.found for group in groups if not isinstance(group.head, SoftmaxHead))
-    return [_as_json(asdict(series)) for series in found]
+    return [_as_json(asdict(series)) for series in (*found, *module.unread)]
 
 
 def stored_series(data: Mapping[str, Any]) -> Finder:
@@ -60,8 +60,7 @@ def _read(row: Mapping[str, Any]) -> Series | TwoKeys:
     scale, shift, error = (float(row[name]) for name in ("scale", "shift", "error"))
     reach = math.inf if row["reach"] is None else float(row["reach"])
     beside = tuple(Piece(*_quotient(one), float(one["scale"])) for one in row.get("beside", ()))
-    turns = tuple((float(start), float(end), float(most)) for start, end, most in row.get("turns", ()))
-    return Series(a, g, v, origin, low, high, above, scale, shift, reach, error, below, beside, turns)
+    return Series(a, g, v, origin, low, high, above, scale, shift, reach, error, below, beside)
 
 
 def _quotient(row: Mapping[str, Any]) -> tuple[float, float, float, _Powers, _Powers]:

@@ -14,15 +14,16 @@ that it does not have. Where no such sum is behind heads, reads are handed on as
 `error` allows for. Groups of a Softmax are heads only where that errs by no more than the sum of all their weights is
 granted, which the weights tell (network.direct.weighed).
 
-Other heads have series where their queries are known to stay within an interval (proof.heads.smooth, pieces). These
-follow the head to within what it rounds by, and SHARE of its own error; where heads turn, they may be further off, if
-the head is closer to its function there than elsewhere by as much (`_turns_within`). `smoothed` gives layers that say
-so: shapes on the narrow intervals that neurons need, whose rounding is what their series err by, where that is more. A
-bound that is proven for such layers is one for this evaluation.
+Heads that compute a function have other series where their queries are known to stay within an interval
+(proof.heads.followed): these follow the function itself, and not the heads. They are covered where they err by no more
+than the bound grants the heads in all, against that function and for rounding. A neuron of several heads is computed by
+the series of the first; the others are 0. Which intervals neurons need is seen by a walk with shapes on no more than
+these (`narrowed`): a bound that is proven for such layers is one for this evaluation.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -31,7 +32,6 @@ import torch
 
 from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
-from anchorhead.language.targets.scalar import ScalarTarget
 from anchorhead.network import Network
 from anchorhead.network.direct import DirectModule, Refused, Series, TwoKeys, lower, saturated
 from anchorhead.network.direct.heads import SoftmaxHead
@@ -40,20 +40,19 @@ from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
-from anchorhead.proof.heads.head import prove_exact
+from anchorhead.proof.heads.followed import followed, nothing
 from anchorhead.proof.heads.neurons import Layer
-from anchorhead.proof.heads.pieces import pieces
-from anchorhead.proof.heads.smooth import magnitude, smooth
+from anchorhead.proof.heads.quotients import magnitude
 from anchorhead.proof.heads.two_keys import two_keys
 
-SHARE = 0.005
-"""Of what a head errs by: so much more it may as a series."""
 WIDER = 0.02
 """Of the interval that neurons need: so much more of it series are for."""
 ROOM = 0.9
 """Of what is allowed: what series may err by, for all else."""
-MANY, FEW = 32, 24
-"""Neurons that share a head, and keys that it has, at least and at most, for a series to be looked for."""
+WORTH = 8
+"""Coefficients that take as long as the exponential of one key, and as a sigmoid."""
+MANY = 32
+"""Neurons that share a head, at least, for a series to be looked for."""
 Anchors = tuple[tuple[float, ...], ...]
 """Slopes, offsets and values."""
 
@@ -63,15 +62,15 @@ def evaluated_directly(
 ) -> DirectModule | None:
     """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it.
 
-    known   series of smooth heads, which the layers allow for (`smoothed`)"""
-    smooths, shapes = known or {}, {id(shape): shape for layer in layers for shape in layer.shapes}.values()
+    known   series that follow functions (`following`)"""
+    known, shapes = known or {}, {id(shape): shape for layer in layers for shape in layer.shapes}.values()
     sigmoids, softmaxes = _sigmoids(shapes, network.dtype), set[Anchors]()
 
     def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
         name = _named((slopes, offsets, values))
         if name in softmaxes:
             return None
-        return smooths.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
+        return known.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
     def lowered() -> DirectModule:
         return lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
@@ -123,61 +122,44 @@ def _sigmoids(shapes: Iterable[ActivationHead], dtype: str) -> dict[Anchors, Two
     return {name: one for name, one in found.items() if name not in wrong}
 
 
-def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
-    """The layers with shapes that allow for series of smooth heads, and these; None where there are none."""
+def narrowed(network: Network, layers: Sequence[Layer], on: Box) -> list[Layer]:
+    """The layers with shapes on the intervals that their neurons need."""
     sources = Sources.in_box(on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
     narrow: list[Layer] = []
     for layer in layers:
         low, high, _ = layer.exact(sources)
-        narrow.append(replace(layer, shapes=tuple(_narrowed(layer, k, low, high) for k in range(len(layer.shapes)))))
+        shapes = tuple(_narrowed(layer, k, low, high) for k in range(len(layer.shapes)))
+        narrow.append(layer if shapes == layer.shapes else replace(layer, shapes=shapes))
         sources = layer.after(sources)
-    asked: dict[Anchors, list[tuple[int, float, float, float]]] = {}
-    for layer in narrow:
-        for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
-            for part in shape.parts if neurons else ():
-                asked.setdefault(_named(_keys(part)), []).append((int(neurons), *shape.queries, allowed(shape)))
-    found: dict[Anchors, Series] = {}
+    return narrow
+
+
+def following(network: Network, layers: Sequence[Layer]) -> dict[Anchors, Series]:
+    """Series of heads that follow the functions of layers on their intervals, for heads that many neurons have, where
+    these are worth it."""
     sigmoids = _sigmoids((shape for layer in layers for shape in layer.shapes), network.dtype)
-    for anchors, rows in asked.items():
-        slopes, offsets, values = map(np.array, anchors)
-        neurons, lows, highs, most = zip(*rows, strict=True)
-        known = anchors in sigmoids or saturated(slopes, offsets, values, network.dtype) is not None
-        if sum(neurons) >= MANY and len(slopes) <= FEW and not known:
-            asks = (slopes, offsets, values), min(lows), max(highs), min(most), network.dtype
-            series = smooth(*asks) or pieces(*asks)
-            found |= {} if series is None else {anchors: series}
-    grow = _grow(network, layers)
-    for layer in narrow:
-        for shape in layer.shapes:
-            names = [_named(_keys(part)) for part in shape.parts]
-            if not _turns_within(shape, [found[name] for name in names if name in found], grow, network.dtype):
-                found = {name: one for name, one in found.items() if name not in names}
-    allowing = [
-        replace(layer, shapes=tuple(_allowing(shape, found, grow, network.dtype) for shape in layer.shapes))
-        for layer in narrow
-    ]
-    return (allowing, found) if found else None
-
-
-def _turns_within(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
-    """Whether heads are so close to their function where series turn that these may err by more there."""
-    turns = [turn for one in series for turn in one.turns]
-    if not turns:
-        return True
-    if shape.in_scale != 1 or len(series) != len(shape.parts):
-        return False
-    worst = [replace(one, error=max([one.error, *(error for _, _, error in one.turns)])) for one in series]
-    most = _needed(shape, worst, grow, dtype) * (1 + 1e-6)
-    parts = [Part(part.slopes, part.offsets, part.values * shape.out_scale) for part in shape.parts]
-    for start, end, _ in turns:
-        low, high = max(start + shape.in_shift, shape.low), min(end + shape.in_shift, shape.high)
-        if low >= high:
+    asked: dict[tuple[Anchors, ...], list[tuple[int, ActivationHead]]] = {}
+    for layer in layers:
+        for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
+            names = tuple(_named(_keys(part)) for part in shape.parts)
+            if neurons:
+                asked.setdefault(names, []).append((int(neurons), shape))
+    found: dict[Anchors, Series] = {}
+    shared = Counter(name for names in asked for name in names)
+    for names, rows in asked.items():
+        neurons, shapes = zip(*rows, strict=True)
+        one = {tuple(getattr(shape, name) for name in _FUNCTION) for shape in shapes}
+        if sum(neurons) < MANY or len(one) > 1 or any(shared[name] > 1 for name in names):
             continue
-        target = ScalarTarget((shape.activation,), low, high)
-        room = shape.exact + shape.rounding - most
-        if room <= 0 or prove_exact(parts, shape.in_shift, np.array([shape.out_shift]), target, room / 2).bound > room:
-            return False
-    return True
+        hull = replace(shapes[0], low=min(shape.low for shape in shapes), high=max(shape.high for shape in shapes))
+        keys, most = [_keys(part) for part in hull.parts], len(names) if sigmoids.keys() >= set(names) else hull.anchors
+        series = followed(hull, keys[0], min(map(allowed, shapes)), WORTH * most, network.dtype)
+        if series is not None:
+            found |= dict(zip(names, [series, *map(nothing, keys[1:])], strict=True))
+    return found
+
+
+_FUNCTION = "activation", "in_scale", "in_shift", "out_scale", "out_shift"
 
 
 def _narrowed(layer: Layer, number: int, low: np.ndarray, high: np.ndarray) -> ActivationHead:
@@ -191,17 +173,8 @@ def _narrowed(layer: Layer, number: int, low: np.ndarray, high: np.ndarray) -> A
 
 
 def allowed(shape: ActivationHead) -> float:
-    """What the series of each of its parts may err by, with room for longer sums."""
-    return ROOM * (shape.rounding + SHARE * shape.exact) / (shape.out_scale * len(shape.parts))
-
-
-def _allowing(shape: ActivationHead, found: Mapping[Anchors, Series], grow: float, dtype: str) -> ActivationHead:
-    """The shape with the rounding of its series, where that is larger."""
-    series = [found.get(_named(_keys(part))) for part in shape.parts]
-    if None in series:
-        return shape
-    needed = _needed(shape, [one for one in series if one is not None], grow, dtype)
-    return replace(shape, rounding=max(shape.rounding, needed * (1 + 1e-6)))
+    """What a series that follows the function may err by, with room for longer sums."""
+    return ROOM * shape.error / shape.out_scale
 
 
 def _grow(network: Network, layers: Sequence[Layer]) -> float:
@@ -221,9 +194,12 @@ def _named(keys: Sequence[np.ndarray]) -> Anchors:
 
 
 def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
-    """Whether a shape's series err by no more than its bound grants its heads for rounding."""
-    covered = all(one.fitted or one.covers(*shape.queries) for one in series)
-    return covered and _needed(shape, series, grow, dtype) <= shape.rounding * (1 - 1e-9)
+    """Whether a shape's series err by no more than its bound grants its heads: for rounding, or, where they follow the
+    function itself, in all."""
+    follows = any(one.fitted for one in series)
+    covered = all(one.fitted == follows and (follows or one.covers(*shape.queries)) for one in series)
+    most = shape.error if follows else shape.rounding
+    return covered and _needed(shape, series, grow, dtype) <= most * (1 - 1e-9)
 
 
 def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> float:

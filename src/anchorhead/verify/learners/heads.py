@@ -24,8 +24,8 @@ from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.learners.link import Link
 from anchorhead.verify.learners.score import VANISHED
 from anchorhead.verify.rounding import SLACK, Arithmetic
-from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.scalar.part import Claim, Part
 
 
 def part_of(anchors: np.ndarray, model: Arithmetic) -> Part:

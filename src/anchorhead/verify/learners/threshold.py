@@ -17,8 +17,8 @@ import numpy as np
 from anchorhead.verify.learners.average import MANY
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import SLACK, Arithmetic
-from anchorhead.verify.scalar.cells import Claim, prove
-from anchorhead.verify.scalar.part import Part, silent
+from anchorhead.verify.scalar.cells import prove
+from anchorhead.verify.scalar.part import Claim, Part, silent
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,10 +30,10 @@ from flint import arb, arb_series
 
 from anchorhead.verify.balls import above, below, coefficient, exact, precision
 from anchorhead.verify.errors import require
-from anchorhead.verify.programs.expressions import Expression, Undecided
+from anchorhead.verify.programs.expressions import Undecided
 from anchorhead.verify.programs.slopes import slope_along
 from anchorhead.verify.rounding import OWN_UNIT, SLACK, Arithmetic, power_of_two
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.part import Claim, Part
 from anchorhead.verify.scalar.softmax import MANY, ORDER, Softmax
 
 PIECES = 24
@@ -52,17 +52,6 @@ NARROWEST = 2.0**-900
 """Half the width of a cell at least, for float64 divides by it: narrower ones are looked at as if they were as wide."""
 Place = tuple[arb, arb, int]
 """Where a cell begins and ends, and how often an interval was halved for it."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """alpha f(scale t + shift) + beta; function None: f is the identity."""
-
-    function: Expression | None
-    scale: float
-    shift: float
-    alpha: float
-    beta: float
 
 
 @dataclass(frozen=True)
@@ -140,11 +129,8 @@ class _Proof:
         limit: float,
         straight: Straight | None,
     ) -> None:
-        self.parts, self.claim, self.intervals = parts, claim, intervals
-        self.alpha, self.beta = exact(claim.alpha), exact(claim.beta)
-        self.scale, self.shift = exact(claim.scale), exact(claim.shift)
-        f = claim.function
-        self.name = f.variables[0] if f is not None and f.variables else "x"
+        self.parts, self.intervals = parts, intervals
+        self.claims = [_Claimed(claim), *map(_Claimed, claim.more)]
         nothing = NEGLIGIBLE * max(part.model.unit * part.largest(0.0) for part in parts)
         self.floor, self.limit = 0.0, max(limit, nothing)
         self.added, self.straight = straight is not None, straight or Straight(relative=False)
@@ -177,7 +163,7 @@ class _Proof:
             batch, ready = ready[:BATCH], ready[BATCH:]
             for cell, one, size in self._rounded(batch):
                 require(not np.isnan(one), "a head of which cannot be told how far it is off")
-                wide = cell.remainder > REST * max(self.floor, one) or one > self.goal
+                wide = cell.remainder > REST * max(self.floor, self.limit, one) or one > self.goal
                 if wide and cell.depth < DEEPEST:
                     waiting += self._halves(cell.left, cell.right, cell.depth)
                     continue
@@ -270,9 +256,7 @@ class _Proof:
         here = sum(points, arb_series([value + slope * c, slope * h], prec=ORDER))
         claimed, remainder = self._expanded(cell, c, h, wide)
         if claimed is None:
-            inner = self.scale * cell + self.shift
-            f = self.claim.function
-            ball = self.alpha * (inner if f is None else f.ball({self.name: inner})) + self.beta
+            ball = sum((one.ball(cell) for one in self.claims), arb(0))
             moves = sum(sum(size[1:]) * SLACK + tail for size, tail in zip(sizes, tails, strict=True))
             around = above(abs(coefficient(here, 0) - ball)) + moves + above(abs(slope * h))
             whole = sum((coefficient(one, 0) for one in wide), value + slope * cell)
@@ -289,13 +273,9 @@ class _Proof:
 
     def _by_quotients(self, cell: arb, c: arb, h: arb, wide: list[arb_series], here: arb_series, slope: arb) -> float:
         """|R - claim| at c, and as far as difference quotients of both allow it to move from there."""
-        f = self.claim.function
-        if f is None:
-            return np.inf
-        at, there = self.scale * cell + self.shift, self.scale * c + self.shift
         rise = sum((coefficient(one, 1) for one in wide), slope * h)
-        moves = rise - self.alpha * self.scale * h * slope_along(self.name, f, {self.name: at})
-        found = coefficient(here, 0) - self.alpha * f.ball({self.name: there}) - self.beta
+        moves = rise - h * sum((one.slope(cell) for one in self.claims), arb(0))
+        found = coefficient(here, 0) - sum((one.ball(c) for one in self.claims), arb(0))
         return above(abs(found)) + above(abs(moves))
 
     def _expanded(self, cell: arb, c: arb, h: arb, wide: list[arb_series]) -> tuple[arb_series | None, float]:
@@ -385,9 +365,29 @@ class _Proof:
         return product + sums * whole + 4 * model.tiny * (1 + abs(skip))
 
     def _claimed(self, c: arb, h: arb) -> arb_series:
+        return sum((one.series(c, h) for one in self.claims), arb_series([0], prec=ORDER + 1))
+
+
+class _Claimed:
+    """One function of a claim, in balls."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.f = f = claim.function
+        self.name = f.variables[0] if f is not None and f.variables else "x"
+        self.scale, self.shift, self.alpha, self.beta = map(exact, (claim.scale, claim.shift, claim.alpha, claim.beta))
+
+    def ball(self, t: arb) -> arb:
+        inner = self.scale * t + self.shift
+        return self.alpha * (inner if self.f is None else self.f.ball({self.name: inner})) + self.beta
+
+    def slope(self, t: arb) -> arb:
+        """Difference quotients on a cell."""
+        inner = {self.name: self.scale * t + self.shift}
+        return self.alpha * self.scale * (1 if self.f is None else slope_along(self.name, self.f, inner))
+
+    def series(self, c: arb, h: arb) -> arb_series:
         inner = arb_series([self.scale * c + self.shift, self.scale * h], prec=ORDER + 1)
-        f = self.claim.function
-        return self.alpha * (inner if f is None else f.series({self.name: inner})) + self.beta
+        return self.alpha * (inner if self.f is None else self.f.series({self.name: inner})) + self.beta
 
 
 def _places(cells: list[_Cell], x: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

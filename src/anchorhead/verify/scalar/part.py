@@ -7,15 +7,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from anchorhead.verify.rounding import OWN_UNIT, SILENT, SLACK, Arithmetic, dot_error, power_of_two
+from anchorhead.verify.programs.expressions import Expression
+from anchorhead.verify.rounding import OWN_UNIT, SILENT, Arithmetic, dot_error, power_of_two
 
 SAME = "slopes", "offsets", "values", "sizes", "exact_sizes", "terms"
 OFF = "wrong", "wrong_slope", "value_error"
 """The arrays of a Part: what a softmax is, and how far that may be off."""
 
 
-Calm = tuple[float, tuple[tuple[float, float], ...]]
-"""An error, and intervals in which it may be larger."""
+@dataclass(frozen=True)
+class Claim:
+    """alpha f(scale t + shift) + beta, and more of these, all added up; function None: f is the identity."""
+
+    function: Expression | None
+    scale: float
+    shift: float
+    alpha: float
+    beta: float
+    more: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +40,7 @@ class Part:
     own                         what keys hold beside their values: key k holds v_k + own_k t, own_k t rounded once
     direct                      how far it is off what it is in exact arithmetic where it is computed otherwise than as
                                 a softmax, and a bound on the sizes of the numbers that take its place in sums
-    calm                        how far it is off then where no t comes into one of some intervals; None: as far
+    series                      a function that is then computed in its place, and that `direct` says how far it is off
     """
 
     slopes: np.ndarray
@@ -48,7 +57,7 @@ class Part:
     lean: float = 0.0
     direct: tuple[float, float] = (0.0, 0.0)
     own: np.ndarray | None = None
-    calm: Calm | None = None
+    series: Claim | None = None
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -56,35 +65,27 @@ class Part:
 
     def only(self, keys: np.ndarray) -> Part:
         own = None if self.own is None else self.own[keys]
-        return replace(self, own=own, calm=None, **{name: array[keys] for name, array in self.arrays.items()})
+        return replace(self, own=own, **{name: array[keys] for name, array in self.arrays.items()})
 
     def key(self) -> tuple:
         """All but how far things may be off."""
-        return (*(self.arrays[name].tobytes() for name in SAME), self.whole)
+        return (*(self.arrays[name].tobytes() for name in SAME), self.whole, self.series)
 
     def worse(self, other: Part) -> Part:
         """The same softmax, as far off as this one or the other."""
         wrong = {name: np.maximum(self.arrays[name], other.arrays[name]) for name in OFF}
         direct = max(self.direct[0], other.direct[0]), max(self.direct[1], other.direct[1])
-        calm = None
-        if self.calm is not None and other.calm is not None and self.calm[1] == other.calm[1]:
-            calm = max(self.calm[0], other.calm[0]), self.calm[1]
-        return replace(self, lean=max(self.lean, other.lean), direct=direct, calm=calm, **wrong)
+        return replace(self, lean=max(self.lean, other.lean), direct=direct, **wrong)
 
     def covers(self, other: Part) -> bool:
         """Whether the other is nowhere further off."""
         wide = self.lean >= other.lean and all(a >= b for a, b in zip(self.direct, other.direct, strict=True))
-        if self.calm is not None:
-            wide = wide and other.calm is not None and self.calm[1] == other.calm[1] and self.calm[0] >= other.calm[0]
         return wide and all((self.arrays[name] >= other.arrays[name]).all() for name in OFF)
 
-    def read_otherwise(self, t: np.ndarray, half: np.ndarray) -> np.ndarray:
-        """How far it is off where it is no softmax, for numbers within half of t, and what they lean by."""
-        if self.calm is None:
-            return np.full(t.shape, self.direct[0])
-        reach = (half + self.lean) * SLACK + 4 * OWN_UNIT * np.abs(t)
-        inside = np.any([(t + reach >= low) & (t - reach <= high) for low, high in self.calm[1]], axis=0)
-        return np.where(inside, self.direct[0], self.calm[0])
+    def most(self, sign: int) -> float:
+        """A bound on sign times what it reads, however it is computed."""
+        held = float((sign * self.values + self.value_error).max())
+        return (held if self.series is None else max(held, self.direct[1])) + self.direct[0]
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""

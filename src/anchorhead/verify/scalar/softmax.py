@@ -249,13 +249,13 @@ class Softmax:
         """On `pieces` the rounding of what is read, bounds on |it| and on sum_k |w_k (v_k + own_k t)|; leak: bounds on
         the weight of keys that are left out, (cells,); slide: by how much r moves where t leans, (cells, 1). What is
         computed for a t that leans is off what r is there by its rounding, and that is off r by what it moves."""
-        on, direct = self.pieces(t, half, speed + slide, near), self.part.direct
+        on, (off, most) = self.pieces(t, half, speed + slide, near), self.part.direct
         error, mass = self._read_error(on, on.count)
         if self.part.own is None and near is not None and (on.lam > LARGE).any():
             again = self._one_apart(on, t, half, near)
             error, mass = np.minimum(error, again[0]), np.minimum(mass, again[1])
-        error = np.maximum(error, self.part.read_otherwise(t, half)) + slide + self.left_out(on, leak)
-        return error, np.maximum(on.result + error, direct[1]), np.maximum(mass + error, direct[1])
+        error = np.maximum(error, off if self.part.series is None else 0.0) + slide + self.left_out(on, leak)
+        return error, np.maximum(on.result + error, most), np.maximum(mass + error, most)
 
     def _read_error(self, on: Pieces, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         held = on.away, self.value_error(on), on.held, on.result

@@ -17,8 +17,8 @@ import numpy as np
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.programs.expressions import Expression
 from anchorhead.verify.rounding import Arithmetic, arithmetic_of
-from anchorhead.verify.scalar.cells import Claim, Straight, prove
-from anchorhead.verify.scalar.part import Part
+from anchorhead.verify.scalar.cells import Straight, prove
+from anchorhead.verify.scalar.part import Claim, Part
 from anchorhead.verify.scalar.softmax import Softmax
 from anchorhead.verify.self_keys.powers import MAX_KEYS, Powers, Quotient
 
