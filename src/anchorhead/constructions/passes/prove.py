@@ -66,9 +66,9 @@ def _directly(
     found = smoothed(network, laid.layers, on)
     if found is not None:
         allowing, series = found
-        direct = evaluated_directly(network, allowing, on, series)
+        direct = evaluated_directly(network, allowing, series)
         again = None if direct is None else prove_mlp(network, target, allowing, laid.readout, on)
         most = (1 + SHARE) * bound.total if request.within is None else request.within
         if again is not None and again.total <= min(most, (1 + SHARE) * bound.total):
             return direct, again
-    return evaluated_directly(network, laid.layers, on), bound
+    return evaluated_directly(network, laid.layers), bound

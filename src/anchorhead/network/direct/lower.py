@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from anchorhead.domain import Box
 from anchorhead.network.alike import first_alike
 from anchorhead.network.attention import Attention
 from anchorhead.network.direct.held import (
@@ -36,7 +35,7 @@ from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torc
 from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.steps import DirectModule, Outputs
 from anchorhead.network.direct.stored_series import Finder
-from anchorhead.network.direct.weighed import Entries, Weighed, require_covered
+from anchorhead.network.direct.weighed import Weighed
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Needed, askers, everything, seen, streams, through
@@ -48,13 +47,20 @@ MAX_NUMBERS = 1 << 26
 
 
 def lower(
-    layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, on: Box, series: Finder = saturated
+    layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, series: Finder = saturated
 ) -> DirectModule:
-    """The steps that compute what leaves a chain of layers, for inputs of a box; raises Refused.
+    """The steps that compute what leaves a chain of layers; raises Refused.
 
     series   finds the series of a head: among those that are stored, or, where a network is built, anew"""
-    embed, rest = layers[0], tuple(layers[1:])
-    lowering = _Lowering(embed, rest, output, dtype, on, series)
+    plans, held, width = planned(layers, output, dtype)
+    return DirectModule(in_torch(plans, dtype, device, series), Outputs(held.place, held.factor, width, dtype, device))
+
+
+def planned(layers: Sequence[Any], output: Kind, dtype: str) -> tuple[list[Plan], Held, int]:
+    """The same before it is known what heads run by: the steps, what leaves their last vector, and of how many entries
+    that is."""
+    embed = layers[0]
+    lowering = _Lowering(embed, tuple(layers[1:]), output, dtype)
     held = lowering.run()
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
@@ -63,8 +69,7 @@ def lower(
     maps = [one for step in plans for one in ([step] if isinstance(step, AffinePlan) else [b for b, _ in step.groups])]
     for numbers in (*(one.weight for one in maps), np.where(held.place >= 0, held.factor, 0.0)):
         require_normal(numbers, dtype)
-    steps = in_torch(plans, dtype, device, series)
-    return DirectModule(steps, Outputs(held.place, held.factor, lowering.width, dtype, device))
+    return plans, held, lowering.width
 
 
 def _require_moved(steps: Sequence[Plan], inputs: int) -> None:
@@ -87,16 +92,11 @@ class _Lowering:
         layers: tuple[Any, ...],
         output: Kind,
         dtype: str,
-        on: Box,
-        series: Finder = saturated,
     ) -> None:
         if embed.tokens is None:
             raise Refused("any number of tokens may enter")
         start = embed.start()
-        box = on.broadcast_to((embed.tokens, embed.inputs))
-        self.series = series
-        self.dtype, self.box = dtype, (box.low.reshape(-1), box.high.reshape(-1))
-        self.layers = layers
+        self.dtype, self.layers = dtype, layers
         self.output: Kind = output
         self.streams = streams(layers, start)
         self.needed = through(layers, everything(self.streams[-1], (output,)), start)
@@ -134,19 +134,17 @@ class _Lowering:
         if weight.size > MAX_NUMBERS:
             raise Refused(f"a map of {weight.shape} numbers")
         values = weight.reshape(len(weight), -1, size)
-        entries = Entries.after(self.steps, *self.box, self.dtype)
         tables, which = np.unique(np.concatenate([slopes, offsets], 1), axis=0, return_inverse=True)
-        groups, found = [], []
+        groups, found = [], list[Weighed]()
         for number, table in enumerate(tables):
             own = np.flatnonzero(which.reshape(-1) == number)
             picks = np.zeros((len(own), self.width))
             picks[np.arange(len(own)), place[own]] = factor[own]
             one = Weighed.of(table[:size], table[size:], values[:, own], self.dtype)
             groups.append((AffinePlan(picks, np.zeros(len(own))), one.keys.column(0)))
-            found.append((one, entries.picked(place[own], factor[own])))
-        require_covered(found, self.dtype, self.series)
-        takes = np.concatenate([one.takes for one, _ in found], axis=1)
-        self.steps += [HeadsPlan(tuple(groups), weighed=True), AffinePlan(takes, bias)]
+            found.append(one)
+        takes = np.concatenate([one.takes for one in found], axis=1)
+        self.steps += [HeadsPlan(tuple(groups), weighed=tuple(found)), AffinePlan(takes, bias)]
         self.width = len(bias)
         self.tokens = {"input": Held(np.arange(self.width).reshape(shape), np.ones(shape))}
 

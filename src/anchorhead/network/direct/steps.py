@@ -80,11 +80,10 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """Without a bias what is read leaves as it is, one group beside the other; weighed: see HeadsPlan."""
+    """Without a bias what is read leaves as it is, one group beside the other."""
 
     groups: tuple[Group, ...]
     bias: Tensor | None
-    weighed: bool = False
 
     @property
     def width(self) -> int:

@@ -11,8 +11,8 @@ where gamma is that of the longest sum of reads, and `reach` is what the bound t
 hands on q, with its scale in the weights and its shift in the bias of the sum of reads behind it, and |scale q| +
 |shift| may be larger. A bias that is a sum of shifts is rounded once; the bound grants it a rounding, for a product
 that it does not have. Where no such sum is behind heads, reads are handed on as they are: two more roundings, which
-`error` allows for. Groups of a Softmax are heads only where that errs by no more than the sum of all their weights is
-granted, which the weights tell (network.direct.weighed).
+`error` allows for. Where parts are groups of a Softmax, other keys run than theirs, and sums are granted otherwise:
+`ways` says which and how much.
 
 Other heads have series where their queries are known to stay within an interval (proof.heads.smooth, pieces). These
 follow the head to within what it rounds by, and SHARE of its own error; where heads turn, they may be further off, if
@@ -35,16 +35,15 @@ from anchorhead.language.targets.scalar import ScalarTarget
 from anchorhead.network import Network
 from anchorhead.network.direct import DirectModule, Refused, Series, TwoKeys, lower, saturated
 from anchorhead.network.direct.heads import SoftmaxHead
-from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
-from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.head import prove_exact
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.pieces import pieces
 from anchorhead.proof.heads.smooth import magnitude, smooth
 from anchorhead.proof.heads.two_keys import two_keys
+from anchorhead.proof.heads.ways import Anchors, Ways, named
 
 SHARE = 0.005
 """Of what a head errs by: so much more it may as a series."""
@@ -54,43 +53,43 @@ ROOM = 0.9
 """Of what is allowed: what series may err by, for all else."""
 MANY, FEW = 32, 24
 """Neurons that share a head, and keys that it has, at least and at most, for a series to be looked for."""
-Anchors = tuple[tuple[float, ...], ...]
-"""Slopes, offsets and values."""
 
 
 def evaluated_directly(
-    network: Network, layers: Sequence[Layer], on: Box, known: Mapping[Anchors, Series] | None = None
+    network: Network, layers: Sequence[Layer], known: Mapping[Anchors, Series] | None = None
 ) -> DirectModule | None:
-    """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it.
+    """The direct evaluation, where a bound that is proven for layers of neurons covers it.
 
     known   series of smooth heads, which the layers allow for (`smoothed`)"""
-    smooths, shapes = known or {}, {id(shape): shape for layer in layers for shape in layer.shapes}.values()
-    sigmoids, softmaxes = _sigmoids(shapes, network.dtype), set[Anchors]()
+    smooths, shapes = known or {}, _used(layers)
+    softmaxes = set[Anchors]()
 
     def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
-        name = _named((slopes, offsets, values))
+        name = named((slopes, offsets, values))
         if name in softmaxes:
             return None
         return smooths.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
-    def lowered() -> DirectModule:
-        return lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
-
     try:
-        module = lowered()
-        if all(step.weighed for step in module.steps if isinstance(step, Neurons)):
-            return module
-        softmaxes |= _not_granted(shapes, find, _grow(network, layers), network.dtype)
-        module = lowered() if softmaxes else module
+        ways = Ways.of(network, layers)
+        sigmoids = _sigmoids(shapes, ways)
+        softmaxes |= _not_granted(shapes, find, ways)
+        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), find)
+        known_ones = {find(*way.keys, network.dtype) for shape in shapes for way in ways.through(shape)}
     except Refused:
         return None
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
     used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
-    return module if used <= {find(*_keys(part), network.dtype) for shape in shapes for part in shape.parts} else None
+    return module if used <= known_ones else None
+
+
+def _used(layers: Sequence[Layer]) -> list[ActivationHead]:
+    """Every shape that some neuron has, once."""
+    return list({id(layer.shapes[k]): layer.shapes[k] for layer in layers for k in np.unique(layer.which)}.values())
 
 
 def _not_granted(
-    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], grow: float, dtype: str
+    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], ways: Ways
 ) -> set[Anchors]:
     """Heads that run as softmaxes: their series err by more than their bound grants, or some of their parts have none;
     and so for all shapes that share a part with one of these."""
@@ -99,32 +98,40 @@ def _not_granted(
     while len(refused) > before:
         before = len(refused)
         for shape in shapes:
-            names = [_named(_keys(part)) for part in shape.parts]
-            series = [None if name in refused else find(*_keys(part), dtype)
-                      for name, part in zip(names, shape.parts, strict=True)]  # fmt: skip
+            through = ways.through(shape)
+            series = [None if way.name in refused else find(*way.keys, ways.dtype) for way in through]
             found = [one for one in series if isinstance(one, Series)]
-            if len(found) not in (0, len(series)) or not granted(shape, found, grow, dtype):
-                refused |= set(names)
+            if len(found) not in (0, len(series)) or not granted(shape, found, ways):
+                refused |= {way.name for way in through}
     return refused
 
 
-def _sigmoids(shapes: Iterable[ActivationHead], dtype: str) -> dict[Anchors, TwoKeys]:
+def _sigmoids(shapes: Iterable[ActivationHead], ways: Ways) -> dict[Anchors, TwoKeys]:
     """Those of heads of two keys that err by no more than every bound grants them for rounding."""
     found: dict[Anchors, TwoKeys] = {}
     wrong: set[Anchors] = set()
     for shape in shapes:
-        keys, reach = [_keys(part) for part in shape.parts], max(map(abs, shape.queries))
-        pairs = [two_keys(one, reach, dtype) for one in keys]
-        error = sum(np.inf if one is None else one[1] for one in pairs) * shape.out_scale
-        if error <= shape.rounding * (1 - 1e-9):
-            found |= {_named(name): one[0] for name, one in zip(keys, pairs, strict=True) if one is not None}
+        through, reach = ways.through(shape), max(map(abs, shape.queries))
+        pairs = [two_keys(way.keys, reach, ways.dtype) for way in through]
+        errors = [np.inf if one is None else one[1] / way.factor for one, way in zip(pairs, through, strict=True)]
+        if sum(errors) * shape.out_scale * (1 + ways.grow) <= shape.rounding * (1 - 1e-9):
+            found |= {way.name: one[0] for way, one in zip(through, pairs, strict=True) if one is not None}
         else:
-            wrong |= {_named(name) for name in keys}
+            wrong |= {way.name for way in through}
     return {name: one for name, one in found.items() if name not in wrong}
 
 
 def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
     """The layers with shapes that allow for series of smooth heads, and these; None where there are none."""
+    try:
+        return _smoothed(network, layers, on, Ways.of(network, layers))
+    except Refused:
+        return None
+
+
+def _smoothed(
+    network: Network, layers: Sequence[Layer], on: Box, ways: Ways
+) -> tuple[list[Layer], dict[Anchors, Series]] | None:
     sources = Sources.in_box(on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
     narrow: list[Layer] = []
     for layer in layers:
@@ -134,10 +141,11 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
     asked: dict[Anchors, list[tuple[int, float, float, float]]] = {}
     for layer in narrow:
         for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
-            for part in shape.parts if neurons else ():
-                asked.setdefault(_named(_keys(part)), []).append((int(neurons), *shape.queries, allowed(shape)))
+            for way in ways.through(shape) if neurons else ():
+                most = allowed(shape) * way.factor
+                asked.setdefault(way.name, []).append((int(neurons), *shape.queries, most))
     found: dict[Anchors, Series] = {}
-    sigmoids = _sigmoids((shape for layer in layers for shape in layer.shapes), network.dtype)
+    sigmoids = _sigmoids(_used(layers), ways)
     for anchors, rows in asked.items():
         slopes, offsets, values = map(np.array, anchors)
         neurons, lows, highs, most = zip(*rows, strict=True)
@@ -146,20 +154,17 @@ def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[L
             asks = (slopes, offsets, values), min(lows), max(highs), min(most), network.dtype
             series = smooth(*asks) or pieces(*asks)
             found |= {} if series is None else {anchors: series}
-    grow = _grow(network, layers)
-    for layer in narrow:
-        for shape in layer.shapes:
-            names = [_named(_keys(part)) for part in shape.parts]
-            if not _turns_within(shape, [found[name] for name in names if name in found], grow, network.dtype):
-                found = {name: one for name, one in found.items() if name not in names}
-    allowing = [
-        replace(layer, shapes=tuple(_allowing(shape, found, grow, network.dtype) for shape in layer.shapes))
-        for layer in narrow
-    ]
-    return (allowing, found) if found else None
+    for shape in _used(narrow):
+        names = [way.name for way in ways.through(shape)]
+        if not _turns_within(shape, [found[name] for name in names if name in found], ways):
+            found = {name: one for name, one in found.items() if name not in names}
+    allowing = {shape: _allowing(shape, found, ways) for shape in _used(narrow)}
+    if not found:
+        return None
+    return [replace(layer, shapes=tuple(allowing.get(one, one) for one in layer.shapes)) for layer in narrow], found
 
 
-def _turns_within(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
+def _turns_within(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> bool:
     """Whether heads are so close to their function where series turn that these may err by more there."""
     turns = [turn for one in series for turn in one.turns]
     if not turns:
@@ -167,7 +172,7 @@ def _turns_within(shape: ActivationHead, series: Sequence[Series], grow: float, 
     if shape.in_scale != 1 or len(series) != len(shape.parts):
         return False
     worst = [replace(one, error=max([one.error, *(error for _, _, error in one.turns)])) for one in series]
-    most = _needed(shape, worst, grow, dtype) * (1 + 1e-6)
+    most = _needed(shape, worst, ways) * (1 + 1e-6)
     parts = [Part(part.slopes, part.offsets, part.values * shape.out_scale) for part in shape.parts]
     for start, end, _ in turns:
         low, high = max(start + shape.in_shift, shape.low), min(end + shape.in_shift, shape.high)
@@ -195,44 +200,27 @@ def allowed(shape: ActivationHead) -> float:
     return ROOM * (shape.rounding + SHARE * shape.exact) / (shape.out_scale * len(shape.parts))
 
 
-def _allowing(shape: ActivationHead, found: Mapping[Anchors, Series], grow: float, dtype: str) -> ActivationHead:
+def _allowing(shape: ActivationHead, found: Mapping[Anchors, Series], ways: Ways) -> ActivationHead:
     """The shape with the rounding of its series, where that is larger."""
-    series = [found.get(_named(_keys(part))) for part in shape.parts]
+    series = [found.get(way.name) for way in ways.through(shape)]
     if None in series:
         return shape
-    needed = _needed(shape, [one for one in series if one is not None], grow, dtype)
+    needed = _needed(shape, [one for one in series if one is not None], ways)
     return replace(shape, rounding=max(shape.rounding, needed * (1 + 1e-6)))
 
 
-def _grow(network: Network, layers: Sequence[Layer]) -> float:
-    """The relative error of the longest sum of reads."""
-    terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
-    return float(arithmetic_of(network.dtype).gamma(terms))
-
-
-def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Those of a part of a head that the direct evaluation keeps."""
-    slopes, offsets, values = part.astype(np.float64)
-    return Keys(slopes, offsets, values).live().column(0)
-
-
-def _named(keys: Sequence[np.ndarray]) -> Anchors:
-    return tuple(tuple(np.asarray(one, np.float64).tolist()) for one in keys)
-
-
-def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
+def granted(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads for rounding."""
     covered = all(one.fitted or one.covers(*shape.queries) for one in series)
-    return covered and _needed(shape, series, grow, dtype) <= shape.rounding * (1 - 1e-9)
+    return covered and _needed(shape, series, ways) <= shape.rounding * (1 - 1e-9)
 
 
-def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> float:
+def _needed(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> float:
     """What a shape's series err by, and sums of them by more than those of what heads read."""
     if not series:
         return 0.0
-    most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
-    reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
-    low, high = shape.queries
-    sizes = [magnitude(one, low, high, dtype) if one.fitted else one.magnitude(low, high) for one in series]
-    beyond = sum(max(0.0, size - r) for size, r in zip(sizes, reach, strict=True))
-    return (sum(one.error for one in series) + grow * beyond) * shape.out_scale
+    total, (low, high) = 0.0, shape.queries
+    for one, way in zip(series, ways.through(shape), strict=True):
+        size = magnitude(one, low, high, ways.dtype) if one.fitted else one.magnitude(low, high)
+        total += one.error / way.factor + ways.grow * max(0.0, size / way.factor - way.reach)
+    return total * shape.out_scale
