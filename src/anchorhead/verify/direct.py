@@ -149,6 +149,8 @@ class Directly:
                 continue
             whole, alive = np.zeros(len(slopes)), np.zeros(len(slopes), bool)
             whole[live], alive[live] = base, True
+            for g in groups:
+                self.expect(slopes[live], offsets[live], logits[g][2])  # type: ignore[index]
             for n, g in enumerate(groups):
                 read = self.read(slopes[live], offsets[live], base, logits[g][2])  # type: ignore[index]
                 found[g] = Weighed(whole, alive, take[:, n], *(read or (0.0, 0.0))[:2])

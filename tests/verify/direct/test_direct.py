@@ -75,7 +75,7 @@ def _series(net: Network) -> list[tuple[Keys, Runs]]:
     assert net.certificate is not None
     assert net.derivation is not None
     find = stored_series(net.derivation.data)
-    plans = [step for step in planned(net.layers, net.output, net.dtype)[0] if isinstance(step, HeadsPlan)]
+    plans = [step for step in planned(net.layers, net.output, net.dtype).steps if isinstance(step, HeadsPlan)]
     found = [(keys, find(*keys, net.dtype)) for step in plans for _, keys in step.groups]
     return [(keys, series) for keys, series in found if series is not None]
 
@@ -236,7 +236,7 @@ def _at_kinks(net: Network, x: np.ndarray, low: np.ndarray, high: np.ndarray) ->
     """Inputs moved along one feature to where a query of the first heads meets a crossing."""
     assert net.certificate is not None
     moved = x.copy()
-    for step in planned(net.layers, net.output, net.dtype)[0][:1]:
+    for step in planned(net.layers, net.output, net.dtype).steps[:1]:
         if not isinstance(step, HeadsPlan):
             continue
         rows = [(b, w, keys) for before, keys in step.groups for w, b in zip(before.weight, before.bias, strict=True)]

@@ -20,8 +20,9 @@ from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.network.direct import DirectModule, series_data
+from anchorhead.network.direct import DirectModule, Refused, series_data
 from anchorhead.proof.heads.direct import SHARE, evaluated_directly, smoothed
+from anchorhead.proof.heads.ways import Ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,16 @@ def _directly(
 ) -> tuple[DirectModule | None, OutputBound]:
     """The direct evaluation that a bound covers, and that bound: of layers that allow for series of smooth heads, where
     these raise it by hardly anything."""
-    found = smoothed(network, laid.layers, on)
+    try:
+        ways = Ways.of(network, laid.layers)
+        found = smoothed(ways, laid.layers, on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
+    except Refused:
+        return None, bound
     if found is not None:
         allowing, series = found
-        direct = evaluated_directly(network, allowing, series)
+        direct = evaluated_directly(ways, allowing, series)
         again = None if direct is None else prove_mlp(network, target, allowing, laid.readout, on)
         most = (1 + SHARE) * bound.total if request.within is None else request.within
         if again is not None and again.total <= min(most, (1 + SHARE) * bound.total):
             return direct, again
-    return evaluated_directly(network, laid.layers), bound
+    return evaluated_directly(ways, laid.layers), bound

@@ -11,7 +11,7 @@ arithmetic of which this is an instance: the verifier bounds whatever keeps to i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,13 +52,25 @@ def lower(
     """The steps that compute what leaves a chain of layers; raises Refused.
 
     series   finds the series of a head: among those that are stored, or, where a network is built, anew"""
-    plans, held, width = planned(layers, output, dtype)
-    return DirectModule(in_torch(plans, dtype, device, series), Outputs(held.place, held.factor, width, dtype, device))
+    return planned(layers, output, dtype).module(device, series)
 
 
-def planned(layers: Sequence[Any], output: Kind, dtype: str) -> tuple[list[Plan], Held, int]:
-    """The same before it is known what heads run by: the steps, what leaves their last vector, and of how many entries
-    that is."""
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """The same before it is said what heads run by; held: what leaves the last vector, which has `width` entries."""
+
+    steps: list[Plan]
+    held: Held
+    width: int
+    dtype: str
+
+    def module(self, device: torch.device, series: Finder) -> DirectModule:
+        outputs = Outputs(self.held.place, self.held.factor, self.width, self.dtype, device)
+        return DirectModule(in_torch(self.steps, self.dtype, device, series), outputs)
+
+
+def planned(layers: Sequence[Any], output: Kind, dtype: str) -> Planned:
+    """What is computed for a chain of layers, by whatever heads run; raises Refused."""
     embed = layers[0]
     lowering = _Lowering(embed, tuple(layers[1:]), output, dtype)
     held = lowering.run()
@@ -69,7 +81,7 @@ def planned(layers: Sequence[Any], output: Kind, dtype: str) -> tuple[list[Plan]
     maps = [one for step in plans for one in ([step] if isinstance(step, AffinePlan) else [b for b, _ in step.groups])]
     for numbers in (*(one.weight for one in maps), np.where(held.place >= 0, held.factor, 0.0)):
         require_normal(numbers, dtype)
-    return plans, held, lowering.width
+    return Planned(plans, held, lowering.width, dtype)
 
 
 def _require_moved(steps: Sequence[Plan], inputs: int) -> None:

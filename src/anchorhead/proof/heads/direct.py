@@ -32,8 +32,7 @@ import torch
 from anchorhead.domain import Box
 from anchorhead.heads.atom import Part
 from anchorhead.language.targets.scalar import ScalarTarget
-from anchorhead.network import Network
-from anchorhead.network.direct import DirectModule, Refused, Series, TwoKeys, lower, saturated
+from anchorhead.network.direct import DirectModule, Series, TwoKeys, saturated
 from anchorhead.network.direct.heads import SoftmaxHead
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -56,13 +55,13 @@ MANY, FEW = 32, 24
 
 
 def evaluated_directly(
-    network: Network, layers: Sequence[Layer], known: Mapping[Anchors, Series] | None = None
+    ways: Ways, layers: Sequence[Layer], known: Mapping[Anchors, Series] | None = None
 ) -> DirectModule | None:
     """The direct evaluation, where a bound that is proven for layers of neurons covers it.
 
     known   series of smooth heads, which the layers allow for (`smoothed`)"""
     smooths, shapes = known or {}, _used(layers)
-    softmaxes = set[Anchors]()
+    sigmoids, softmaxes = _sigmoids(shapes, ways), set[Anchors]()
 
     def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
         name = named((slopes, offsets, values))
@@ -70,17 +69,11 @@ def evaluated_directly(
             return None
         return smooths.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
-    try:
-        ways = Ways.of(network, layers)
-        sigmoids = _sigmoids(shapes, ways)
-        softmaxes |= _not_granted(shapes, find, ways)
-        module = lower(network.layers, network.output, network.dtype, torch.device("cpu"), find)
-        known_ones = {find(*way.keys, network.dtype) for shape in shapes for way in ways.through(shape)}
-    except Refused:
-        return None
+    softmaxes |= _not_granted(shapes, find, ways)
+    module = ways.planned.module(torch.device("cpu"), find)
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
     used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
-    return module if used <= known_ones else None
+    return module if used <= {find(*way.keys, ways.dtype) for shape in shapes for way in ways.through(shape)} else None
 
 
 def _used(layers: Sequence[Layer]) -> list[ActivationHead]:
@@ -121,18 +114,10 @@ def _sigmoids(shapes: Iterable[ActivationHead], ways: Ways) -> dict[Anchors, Two
     return {name: one for name, one in found.items() if name not in wrong}
 
 
-def smoothed(network: Network, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
-    """The layers with shapes that allow for series of smooth heads, and these; None where there are none."""
-    try:
-        return _smoothed(network, layers, on, Ways.of(network, layers))
-    except Refused:
-        return None
-
-
-def _smoothed(
-    network: Network, layers: Sequence[Layer], on: Box, ways: Ways
-) -> tuple[list[Layer], dict[Anchors, Series]] | None:
-    sources = Sources.in_box(on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
+def smoothed(ways: Ways, layers: Sequence[Layer], on: Box) -> tuple[list[Layer], dict[Anchors, Series]] | None:
+    """The layers with shapes that allow for series of smooth heads, and these, for inputs of a box of the network's
+    shape; None where there are none."""
+    sources = Sources.in_box(on)
     narrow: list[Layer] = []
     for layer in layers:
         low, high, _ = layer.exact(sources)
@@ -149,9 +134,9 @@ def _smoothed(
     for anchors, rows in asked.items():
         slopes, offsets, values = map(np.array, anchors)
         neurons, lows, highs, most = zip(*rows, strict=True)
-        known = anchors in sigmoids or saturated(slopes, offsets, values, network.dtype) is not None
+        known = anchors in sigmoids or saturated(slopes, offsets, values, ways.dtype) is not None
         if sum(neurons) >= MANY and len(slopes) <= FEW and not known:
-            asks = (slopes, offsets, values), min(lows), max(highs), min(most), network.dtype
+            asks = (slopes, offsets, values), min(lows), max(highs), min(most), ways.dtype
             series = smooth(*asks) or pieces(*asks)
             found |= {} if series is None else {anchors: series}
     for shape in _used(narrow):

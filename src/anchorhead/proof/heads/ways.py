@@ -24,10 +24,10 @@ import numpy as np
 
 from anchorhead.heads.atom import Part
 from anchorhead.network import Network
-from anchorhead.network.direct import Refused, planned
+from anchorhead.network.direct import Planned, Refused, planned
 from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.plans import HeadsPlan
-from anchorhead.network.direct.weighed import Weighed
+from anchorhead.network.direct.weighed import ROUNDED, Weighed
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
@@ -39,8 +39,6 @@ SMALL = 2.0**60
 """Times the smallest normal number: what outputs take is 0 or more than that, so that nothing underflows."""
 SPARE = 1.001
 """For products of roundings, and for what b is off."""
-LONGEST = 1e-3
-"""Of the largest sum: more than that its rounding must not be."""
 
 
 def named(keys: Sequence[np.ndarray]) -> Anchors:
@@ -49,8 +47,8 @@ def named(keys: Sequence[np.ndarray]) -> Anchors:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """The keys that run in the place of a part, how many times as large their values are, and what the bound takes for
-    the size of what the part adds to sums."""
+    """The keys that run in the place of a part, how many times as large their values are, or a little less, for what is
+    rounded in these and in what outputs take, and what the bound takes for the size of what the part adds to sums."""
 
     keys: tuple[np.ndarray, np.ndarray, np.ndarray]
     factor: float
@@ -63,9 +61,10 @@ class Way:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """grow: the relative error of the longest sum of heads; bases: those of groups, by slopes and offsets."""
+    """planned: what is computed; grow: the relative error of the longest sum of heads; bases: of groups, by slopes and
+    offsets."""
 
-    dtype: str
+    planned: Planned
     grow: float
     bases: Mapping[Anchors, np.ndarray] = field(default_factory=dict)
     _known: dict[ActivationHead, list[Way]] = field(default_factory=dict, init=False, repr=False)
@@ -73,16 +72,19 @@ class Ways:
     @classmethod
     def of(cls, network: Network, layers: Sequence[Layer]) -> Ways:
         """Those of a network of such layers; raises Refused."""
-        plans, gamma = planned(network.layers, network.output, network.dtype)[0], arithmetic_of(network.dtype).gamma
-        weighed = [one for step in plans if isinstance(step, HeadsPlan) for one in step.weighed]
+        found, gamma = planned(network.layers, network.output, network.dtype), arithmetic_of(network.dtype).gamma
+        weighed = [one for step in found.steps if isinstance(step, HeadsPlan) for one in step.weighed]
         if not weighed:
             terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
-            return cls(network.dtype, float(gamma(terms)))
+            return cls(found, float(gamma(terms)))
         if len(layers) > 1:
             raise Refused("several layers of groups of a softmax")
-        return cls(network.dtype, _granted(weighed, network.dtype), {
-            named((one.keys.slopes, one.keys.offsets)): one.keys.values[:, 0] for one in weighed
-        })  # fmt: skip
+        bases = {named((one.keys.slopes, one.keys.offsets)): one.keys.values[:, 0] for one in weighed}
+        return cls(found, _granted(weighed, network.dtype), bases)
+
+    @property
+    def dtype(self) -> str:
+        return self.planned.dtype
 
     def through(self, shape: ActivationHead) -> list[Way]:
         """That of each part of a shape, found once; raises Refused where none is known."""
@@ -105,20 +107,20 @@ class Ways:
         top = int(np.abs(values).argmax())
         if base is None or not values[top]:
             raise Refused("a part of a shape that is no group of a softmax")
-        factor = float(base[top] / values[top])
-        if (np.abs(base - factor * values) > (SPARE - 1) / 2 * np.abs(factor * values)).any():
+        factor, rounded = float(base[top] / values[top]), ROUNDED * np.finfo(self.dtype).eps
+        if (np.abs(base - factor * values) > rounded * np.abs(factor * values)).any():
             raise Refused("values of a group of a softmax that are not those of its shape")
-        return Way((slopes, offsets, base), abs(factor), most / SPARE)
+        return Way((slopes, offsets, base), abs(factor) / (1 + 8 * rounded), most / SPARE)
 
 
 def _granted(weighed: Sequence[Weighed], dtype: str) -> float:
     """gamma_(n + 4) for the output with the most groups; refused where sums of heads may err by more than they may."""
-    unit, tiny, gamma = np.finfo(dtype).eps / 2, np.finfo(dtype).tiny, arithmetic_of(dtype).gamma
+    tiny, gamma = np.finfo(dtype).tiny, arithmetic_of(dtype).gamma
     takes, offs = (np.concatenate([getattr(one, name) for one in weighed], axis=1) for name in ("takes", "offs"))
     used, counts = takes != 0, np.sum([one.counts for one in weighed], axis=0)
     least = min(float(np.abs(takes[used]).min()), *(float(np.abs(one.keys.values).max()) for one in weighed))
-    if least < SMALL * tiny or unit * counts.max() > LONGEST:
-        raise Refused("groups of a softmax of which nothing, or too much, is taken")
+    if least < SMALL * tiny:
+        raise Refused("groups of a softmax of which hardly anything is taken")
     summed, off = gamma(used.sum(axis=1) + 4), np.where(used, offs, 0.0).max(axis=1)
     if not ((summed + off) * SPARE <= gamma(counts)).all():
         raise Refused("groups of a softmax that may err by more as heads")
