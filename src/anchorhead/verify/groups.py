@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.context import Context, Reads, Tokens, every
-from anchorhead.verify.direct import Weighed
+from anchorhead.verify.direct import NOTHING, Weighed
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
@@ -153,15 +153,16 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
         ratios = own[:, large] / base[large]
         take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
         wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
-        direct = 0.0, 0.0
+        *direct, calm = NOTHING
         if head is not None:
             wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, len(groups) == 1))
             require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
             ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
             direct = ratio * head.error, ratio * head.size
+            calm = None if head.calm is None else (ratio * head.calm[0], head.calm[1])
             if one.logits.whole:  # logits of the number that heads ask with are off by as much as all that are computed
-                wrong, direct = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])
-        part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
+                wrong, direct, calm = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1]), None
+        part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=tuple(direct), calm=calm)
         taken.append(Taken(take, wrong, Unit(one, (part,), claimed)))
     reads += read(context, [taken], where, weights=True)[0]
     if not reads:

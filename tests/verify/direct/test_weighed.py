@@ -13,7 +13,7 @@ import anchorhead.network.direct.weighed as library
 from anchorhead.network.direct import Refused
 from anchorhead.verify import groups
 from anchorhead.verify.context import Context
-from anchorhead.verify.direct import Directly, Weighed
+from anchorhead.verify.direct import NOTHING, Directly, Weighed
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Linear, Softmax
@@ -67,8 +67,8 @@ def test_bases_are_those_that_run(name: str, seed: int) -> None:
         np.testing.assert_array_equal(one.take, theirs.takes[:, n])
         keys = slopes[live], offsets[live], one.base[live]
         read = Directly(model, heads_directly.stored(keys, dtype)).read(*keys, (low, high))
-        assert read is not None
-        assert (one.error, one.size) == read[:2]
+        assert read != NOTHING
+        assert (one.error, one.size, one.calm) == read
 
 
 def _both(

@@ -135,7 +135,7 @@ DIRECT = (
              "weighed: bases are those that run (a kink, float32, 1)"),
     Mutation("direct.py", "Directly.weighed", "int(np.abs(rows).max(axis=2).argmax())", "0", _RUN),
     Mutation("direct.py", "Directly.weighed", "2 * ROUNDED * self.model.unit", "0.0", _RUN),
-    Mutation("direct.py", "Directly.weighed", "*(read or (0.0, 0.0))[:2]", "0.0, 0.0", _RUN),
+    Mutation("direct.py", "Directly.weighed", "take[:, n], *read)", "take[:, n], *NOTHING)", _RUN),
     Mutation("groups.py", "_apart", "np.abs(own - meant)[:, live].max(axis=1, initial=0.0)", "0 * largest", _COUNTED),
     Mutation("groups.py", "_apart", "2 * alone * model.unit * largest", "0.0",
              "weighed: groups that are alone are granted more"),

@@ -11,8 +11,8 @@ Sums. The bound grants a sum of N products of groups, in which V_k are the value
     sum_k w_k |V_k - c b_k|  <=  off |c factor| S,      gamma_(n + 4) |c| size
 
 for n groups: the roundings of take and of its product, and n + 1 sums. Where gamma_(n + 4) + off <= gamma_N for every
-output, which is required, that is granted, but for gamma_(n + 4) (size / |factor| - S)^+. For heads of attention the
-same holds with what they read at most in the place of S, off = 0, and as many terms in both sums.
+output, which is required, that is granted, but for gamma_N (size / |factor| - S)^+, if not less. For heads of attention
+the same holds with what they read at most in the place of S, off = 0, and as many terms in both sums.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class Ways:
         top = int(np.abs(values).argmax())
         if base is None or not values[top]:
             raise Refused("a part of a shape that is no group of a softmax")
-        factor, rounded = float(base[top] / values[top]), ROUNDED * np.finfo(self.dtype).eps
+        factor, rounded = float(base[top] / values[top]), ROUNDED * float(np.finfo(self.dtype).eps)
         if (np.abs(base - factor * values) > rounded * np.abs(factor * values)).any():
             raise Refused("values of a group of a softmax that are not those of its shape")
         return Way((slopes, offsets, base), abs(factor) / (1 + 8 * rounded), most / SPARE)
 
 
 def _granted(weighed: Sequence[Weighed], dtype: str) -> float:
-    """gamma_(n + 4) for the output with the most groups; refused where sums of heads may err by more than they may."""
+    """gamma_N for the output with the most values; refused where sums of heads may err by more than they may."""
     tiny, gamma = np.finfo(dtype).tiny, arithmetic_of(dtype).gamma
     takes, offs = (np.concatenate([getattr(one, name) for one in weighed], axis=1) for name in ("takes", "offs"))
     used, counts = takes != 0, np.sum([one.counts for one in weighed], axis=0)
@@ -124,7 +124,7 @@ def _granted(weighed: Sequence[Weighed], dtype: str) -> float:
     summed, off = gamma(used.sum(axis=1) + 4), np.where(used, offs, 0.0).max(axis=1)
     if not ((summed + off) * SPARE <= gamma(counts)).all():
         raise Refused("groups of a softmax that may err by more as heads")
-    return float(summed.max())
+    return float(gamma(counts).max())
 
 
 def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
