@@ -109,7 +109,7 @@ class Directly:
         off: np.ndarray | None = None,
     ) -> Otherwise:
         """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, a bound
-        on |scale q| + |shift|, and where it is off by less; off: how far offsets may be. A softmax is off by NOTHING."""
+        on |scale q| + |shift|, and where it is off by less: NOTHING of a softmax. off: how far offsets may be."""
         total = 2 * len(values) * float(np.abs(values).max())
         require(total < self.model.largest, f"direct: a sum of values may overflow in {self.model.dtype}")
         off = np.zeros(len(slopes)) if off is None else off

@@ -29,7 +29,8 @@ def within_reach(slopes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     noise = 1e-12 * (np.abs(lines) + np.abs(offsets[:, None]) + np.abs(top))
     apart = top - (lines + offsets[:, None]) - noise
     found, perhaps = ((apart + by * noise).min(axis=1) < SILENT for by in (0.01, -0.01))
-    require(bool((found == perhaps).all()), "direct: a key of which cannot be told whether it is left out")
+    told = np.isfinite(apart).all() and (found == perhaps).all()  # of what overflows at a corner nothing is
+    require(bool(told), "direct: a key of which cannot be told whether it is left out")
     return found
 
 

@@ -174,16 +174,17 @@ def test_turns_are_felt_where_t_may_be_in_them() -> None:
     assert replace(part, calm=None).covers(part)
 
 
-def network(name: str, dtype: str) -> Network:
+def network(name: str, dtype: str, form: str) -> Network:
     rng = np.random.default_rng(0)
     hidden = Hidden.of(rng.normal(size=(256, 10)) / 10**0.5, rng.normal(size=256) / 10**0.5, parse(f"{name}(x)"))
     target = Mlp((hidden,), Affine(rng.normal(size=(1, 256)) / 16, rng.normal(size=1) / 16))
-    return ah.convert(target, on=(0, 1), within=1e-5, dtype=dtype, form="two-layer", layout="transformer")
+    return ah.convert(target, on=(0, 1), within=1e-5, dtype=dtype, form=form, layout="transformer")
 
 
 @pytest.mark.slow
-def test_networks_run_by_pieces_and_are_verified(tmp_path: Path) -> None:
-    net = network("selu", "float64")
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax"])
+def test_networks_run_by_pieces_and_are_verified(form: str, tmp_path: Path) -> None:
+    net = network("selu", "float64", form)
     assert net.derivation is not None
     (row,) = net.derivation.data["series"]
     assert row["beside"]
