@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.lemmas import copy, own_logits, scalar_head
-from anchorhead.lemmas.group_values import read_taken, weight_sums
+from anchorhead.lemmas.group_values import read_taken
 from anchorhead.lemmas.known import Known, Others
 from anchorhead.lemmas.record import Notes, neurons
 from anchorhead.network import Linear, Softmax
@@ -17,6 +17,7 @@ from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_groups
 from anchorhead.proof.heads.neurons import Layer
+from anchorhead.proof.heads.weight_sums import weight_sums
 
 
 def after_groups(known: Known, before: Linear, softmax: Softmax, after: Linear) -> Known:

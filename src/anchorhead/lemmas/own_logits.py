@@ -43,9 +43,10 @@ def read(
 def bound(
     neurons: Layer, query: Forms, errors: list[list[np.ndarray]], sources: Sources, arithmetic: Arithmetic
 ) -> tuple[Reads, Sources]:
-    """What the neurons' heads give, with such errors of their logits."""
+    """What the neurons' heads give, with such errors of their logits. As far off as shapes say they may be computed
+    otherwise (proof.heads.direct): then these errors come on top of that."""
     rounding = [
-        shape.out_scale * head_rounding(shape.parts, 0.0, np.zeros(1), *shape.queries, arithmetic, own)
+        shape.rounding + shape.out_scale * head_rounding(shape.parts, 0.0, np.zeros(1), *shape.queries, arithmetic, own)
         for shape, own in zip(neurons.shapes, errors, strict=True)
     ]
     return scalar_head.bound(neurons, query, sources, rounding=rounding)

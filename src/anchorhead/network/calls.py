@@ -102,8 +102,7 @@ class Calls:
             if self.certificate is not None and self.guard.has_direct:
                 with lasting_tensors(), suppress(Refused):  # of a certificate that other layers were given
                     series = stored_series({} if self.derivation is None else self.derivation.data)
-                    given = self.layers, self.output, self.dtype, device, self.certificate.on
-                    self.lowered[device] = lower(*given, series)
+                    self.lowered[device] = lower(self.layers, self.output, self.dtype, device, series)
         return self.lowered[device]
 
     def plain(self, device: torch.device) -> NetworkModule:

@@ -9,6 +9,7 @@ import numpy as np
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.context import Context, Reads, Step, Tokens, every
+from anchorhead.verify.direct import NOTHING, Otherwise
 from anchorhead.verify.errors import require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import KINDS, Attention, Stream
@@ -16,7 +17,6 @@ from anchorhead.verify.grids.tensor import GridReading, grid_reading
 from anchorhead.verify.joint import Taken, in_motion, read
 from anchorhead.verify.named import Claimed, Parts
 from anchorhead.verify.readings import Reading, heard, lowered, seen
-from anchorhead.verify.scalar.part import Claim
 
 Heads = list[tuple[Reading | GridReading | None, np.ndarray]]
 """For each head the reading of one token, and the tokens that it sees."""
@@ -157,8 +157,6 @@ def _reads(
     return [[*mine, *more] or [nothing] for mine, more in zip(reads, found, strict=True)]
 
 
-NOTHING = (0.0, 0.0, None)
-"""What a softmax is off otherwise."""
 _CANCELS = "direct: a head on a number that no input moves, though it is rounded"
 
 
@@ -173,7 +171,7 @@ def _constant(context: Context, one: Reading, output: np.ndarray, values: Forms)
     return Reads(output, form, size, np.ones(len(size)))
 
 
-def _directly(context: Context, one: Reading, column: Forms, softmax: bool) -> tuple[float, float, Claim | None]:
+def _directly(context: Context, one: Reading, column: Forms, softmax: bool) -> Otherwise:
     """How far a head on t may be off, of what size, where it is not computed as a softmax; column: all its values;
     softmax: whether it is held against that, or against the series that is given."""
     logits, ends = one.every
@@ -186,8 +184,7 @@ def _directly(context: Context, one: Reading, column: Forms, softmax: bool) -> t
     require(bool(exactly), "direct: a head whose keys or values depend on the input, or are rounded")
     offsets = logits.offsets  # as numbers of the dtype they are off by as much as logits where t is 0, or less
     off = np.where(logits.wrong > 0, 2 * logits.logit_error(np.zeros(1), np.abs(offsets)), 0.0)
-    found = context.directly.read(logits.slopes, offsets, column.constant[:, 0], ends, off, softmax)
-    return NOTHING if found is None else found
+    return context.directly.read(logits.slopes, offsets, column.constant[:, 0], ends, off, softmax)
 
 
 def _grids(

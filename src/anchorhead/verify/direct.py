@@ -47,16 +47,17 @@ roundings; for the latter gamma_(m + 1) - gamma_m <= u (1 + gamma_(m + 1))^2 of 
 Handed on, two products and a sum round by less than 4u of |scale q| + |shift|. W' may underflow: by tiny |q|, where
 |q| <= size / scale, and scale is refused outside of [1/FOLDED, FOLDED].
 Groups: c_o times a head of b instead of sum_k V_ok w_k, for which the walk takes take_o times a head of its own base v:
-|c_o| error and sum_k w_k |c_o b_k - take_o v_k|, at most the largest of these. Sums are those of folding, or without a
-series a product of fl(c_o) with what a softmax reads: two roundings and n sums for n groups and a bias. The walk counts
-one and those of two terms or more for each, which is no less where n > 1; a group that is alone, or of which one key is
-heard, is granted two more.
+|c_o| error and sum_k w_k |c_o b_k - take_o v_k|, at most the largest of these. Sums are those of folding, or of fl(c_o)
+times what a softmax or a sigmoid reads: two roundings and n sums for n groups and a bias. The walk counts one and those
+of two terms or more for each, which is no less where n > 1; a group that is alone, or of which one key is heard, is
+granted two more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -73,13 +74,17 @@ ROUNDED = 8
 @dataclass(frozen=True, eq=False)
 class Weighed:
     """A group as a head: its base, 0 for keys that are left out (`live` says which are not), what outputs take of it,
-    how far it is off the softmax of the base in exact arithmetic, and of what size."""
+    and `Directly.read` of it, for all that have its base."""
 
     base: np.ndarray
     live: np.ndarray
     take: np.ndarray
-    error: float
-    size: float
+    read: Callable[..., Otherwise]
+
+
+Otherwise = tuple[float, float, Claim | None]
+"""How far a head is off that is no softmax, of what size it is, and the series that it is held against."""
+NOTHING: Otherwise = (0.0, 0.0, None)
 
 
 class Directly:
@@ -87,7 +92,7 @@ class Directly:
 
     def __init__(self, model: Arithmetic, series: Sequence[Found] = ()) -> None:
         self.model, self.series = model, series
-        self.known: dict[tuple, tuple[float, float, tuple[float, float, Claim | None]]] = {}
+        self.known: dict[tuple, tuple[float, float, Otherwise]] = {}
 
     def read(
         self,
@@ -97,16 +102,16 @@ class Directly:
         ends: tuple[float, float],
         off: np.ndarray | None = None,
         softmax: bool = True,
-    ) -> tuple[float, float, Claim | None] | None:
+    ) -> Otherwise:
         """How far a head may be off its softmax in exact arithmetic for t between the ends, folding included, and a
         bound on |scale q| + |shift|; or, if it need not be held against its softmax, how far off its series, which is
-        given then. off: how far offsets may be; None: it is computed as a softmax."""
+        given then. NOTHING of a softmax. off: how far offsets may be."""
         total = 2 * len(values) * float(np.abs(values).max())
         require(total < self.model.largest, f"direct: a sum of values may overflow in {self.model.dtype}")
         off, keys = np.zeros(len(slopes)) if off is None else off, (slopes, offsets, values)
         way = that_runs(self.series, keys, off)
         if way is None:
-            return None
+            return NOTHING
         name = softmax, *(one.tobytes() for one in (slopes, offsets, values, off))
         low, high, found = self.known.get(name, (*ends, None))
         if found is None or ends[0] < low or ends[1] > high:
@@ -143,7 +148,8 @@ class Directly:
                 continue
             whole, alive = np.zeros(len(slopes)), np.zeros(len(slopes), bool)
             whole[live], alive[live] = base, True
+            lows, highs = zip(*(logits[g][2] for g in groups), strict=True)  # type: ignore[index]
+            read = partial(self.read, slopes[live], offsets[live], base, (min(lows), max(highs)))
             for n, g in enumerate(groups):
-                read = self.read(slopes[live], offsets[live], base, logits[g][2])  # type: ignore[index]
-                found[g] = Weighed(whole, alive, take[:, n], *(read or (0.0, 0.0))[:2])
+                found[g] = Weighed(whole, alive, take[:, n], read)
         return found

@@ -15,7 +15,7 @@ import numpy as np
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.constant import constant_softmax
 from anchorhead.verify.context import Context, Reads, Tokens, every
-from anchorhead.verify.direct import Weighed
+from anchorhead.verify.direct import NOTHING, Weighed
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.forms import Forms, joined
 from anchorhead.verify.grammar import Linear, Softmax
@@ -134,14 +134,16 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
         own = values[:, one.keys]
         if not own.any() and head is None:
             continue
-        if (one.still and (claimed is None or claimed.of not in moving)) or not own.any():
+        still = one.still and (claimed is None or claimed.of not in moving)
+        if (still and not _follows(head, claimed)) or not own.any():
             form, size = constant_softmax(
                 one.logits, one.far, Forms.constants(own.T), context.quantities, context.model
             )
             if head is not None:
-                apart = _apart(head, one, own, context.model, True) + np.abs(head.take) * head.error
+                error, most, _ = head.read(softmax=True)
+                apart = _apart(head, one, own, most, context.model, True) + np.abs(head.take) * error
                 form = Forms(form.ids, *form.arrays[:3], form.rounding + apart * SLACK)
-                size = np.maximum(size, np.abs(head.take) * head.size * SLACK)
+                size = np.maximum(size, np.abs(head.take) * most * SLACK)
             reads.append(Reads(np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
             continue
         base = own[np.abs(own).max(axis=1).argmax()]
@@ -153,15 +155,21 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
         ratios = own[:, large] / base[large]
         take = ratios.min(axis=1) / 2 + ratios.max(axis=1) / 2
         wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
-        direct = 0.0, 0.0
+        *direct, series = NOTHING
         if head is not None:
-            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, len(groups) == 1))
+            whole = one.logits.whole  # logits of the number that heads ask with are off by as much as all of them
+            error, size, series = head.read(softmax=whole)
+            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, size, context.model, len(groups) == 1))
             require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
-            ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
-            direct = ratio * head.error, ratio * head.size
-            if one.logits.whole:  # logits of the number that heads ask with are off by as much as all that are computed
-                wrong, direct = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])
-        part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=direct)
+            ratios = np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)
+            most = float(np.abs(ratios).max()) * SLACK
+            wrong = wrong + (np.abs(head.take) * error * SLACK if whole else 0.0)
+            direct = [0.0 if whole else most * error, most * size]
+            if series is not None:
+                ratio = float(ratios[np.abs(take).argmax()])
+                apart = np.abs(head.take - ratio * take) + 4 * OWN_UNIT * np.abs(head.take)
+                wrong, series = wrong + apart * size * SLACK, replace(series, alpha=series.alpha * ratio)
+        part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=tuple(direct), series=series)
         taken.append(Taken(take, wrong, Unit(one, (part,), claimed)))
     reads += read(context, [taken], where, weights=True)[0]
     if not reads:
@@ -178,11 +186,18 @@ def _as_heads(context: Context, pairs: list) -> list[Weighed | None]:
     return context.directly.weighed(logits, np.stack([values for _, values in pairs], axis=1))
 
 
-def _apart(head: Weighed, one: Reading, meant: np.ndarray, model: Arithmetic, alone: bool = False) -> np.ndarray:
-    """How far what outputs take of a head is from values (outputs, keys) that they are meant to take; alone: the sum
-    has no terms to spare for it."""
+def _follows(head: Weighed | None, claimed: Claimed | None) -> bool:
+    """Whether a group is computed by a series: that need not be constant where a single key is heard."""
+    return head is not None and claimed is not None and head.read(softmax=False)[2] is not None
+
+
+def _apart(
+    head: Weighed, one: Reading, meant: np.ndarray, size: float, model: Arithmetic, alone: bool = False
+) -> np.ndarray:
+    """How far what outputs take of a head, of this size, is from values (outputs, keys) that they are meant to take;
+    alone: the sum has no terms to spare for it."""
     live = head.live[one.keys]
     own = head.take[:, None] * head.base[one.keys]
     largest = np.abs(own).max(axis=1)
     apart = np.abs(own - meant)[:, live].max(axis=1, initial=0.0) + 4 * OWN_UNIT * largest
-    return apart + 2 * alone * model.unit * largest + FOLDED * model.tiny * (1 + head.size)
+    return apart + 2 * alone * model.unit * largest + FOLDED * model.tiny * (1 + size)

@@ -92,7 +92,7 @@ def _times(part: Part, ratio: float) -> Part:
     """The part with values so many times as large, and all that they are off by."""
     more = 1.0 if ratio == 1 else abs(ratio) * SLACK
     error, size = (more * one for one in part.direct)
-    series = None if part.series is None else replace(part.series, alpha=ratio)
+    series = None if part.series is None else replace(part.series, alpha=part.series.alpha * ratio)
     value_error = part.value_error * more
     return replace(part, values=part.values * ratio, value_error=value_error, direct=(error, size), series=series)
 

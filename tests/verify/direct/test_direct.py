@@ -19,9 +19,8 @@ from anchorhead.language.interpret import run
 from anchorhead.language.numbers import Balls
 from anchorhead.network import Network
 from anchorhead.network.direct import Series as Runs
-from anchorhead.network.direct import saturated
-from anchorhead.network.direct.lower import _Lowering
-from anchorhead.network.direct.plans import HeadsPlan, joined
+from anchorhead.network.direct import planned, saturated
+from anchorhead.network.direct.plans import HeadsPlan
 from anchorhead.network.direct.stored_series import stored_series
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
@@ -43,6 +42,7 @@ DIRECT = (
 """Rows of the table whose certificates name the evaluation."""
 FEW = "attention-softmax, one token (float64)"
 """The sum of its few weights is granted less than series may err by: it runs as it is written."""
+DTYPES = "float64", "float32"
 NAMES = [name for name in names() if row_of(name).name in DIRECT and name != FEW]
 
 
@@ -75,9 +75,7 @@ def _series(net: Network) -> list[tuple[Keys, Runs]]:
     assert net.certificate is not None
     assert net.derivation is not None
     find = stored_series(net.derivation.data)
-    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output, net.dtype, net.certificate.on, find)
-    lowering.run()
-    plans = [step for step in joined(lowering.steps) if isinstance(step, HeadsPlan)]
+    plans = [step for step in planned(net.layers, net.output, net.dtype).steps if isinstance(step, HeadsPlan)]
     found = [(keys, find(*keys, net.dtype)) for step in plans for _, keys in step.groups]
     return [(keys, series) for keys, series in found if series is not None]
 
@@ -110,12 +108,13 @@ def test_series_that_are_something_else_are_refused(change: str, tmp_path: Path)
     assert not report("spline (float32)", tmp_path, changed).verified
 
 
-@pytest.fixture(scope="module", params=["float64", "float32"])
+@pytest.fixture(scope="module", params=[(a, b) for a in ("two-layer", "attention-softmax") for b in DTYPES])
 def bent(request: Any, tmp_path_factory: Any) -> tuple[Network, Path]:
-    """A network of many GELUs, whose head runs as a quotient, and its file."""
+    """A network of many GELUs, whose heads or groups run as a quotient, and its file."""
     torch.manual_seed(4)
     model = nn.Sequential(nn.Linear(4, 48), nn.GELU(), nn.Linear(48, 2)).double()
-    net = ah.convert(model, on=(-1, 1), within={"float64": 1e-5, "float32": 1e-2}[request.param], dtype=request.param)
+    form, dtype = request.param
+    net = ah.convert(model, on=(-1, 1), within={"float64": 1e-5, "float32": 1e-2}[dtype], dtype=dtype, form=form)
     path = tmp_path_factory.mktemp("bent") / "network.safetensors"
     net.save(path)
     return net, path
@@ -236,11 +235,8 @@ def _errors(net: Network, x: np.ndarray) -> np.ndarray:
 def _at_kinks(net: Network, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Inputs moved along one feature to where a query of the first heads meets a crossing."""
     assert net.certificate is not None
-    lowering = _Lowering(net.embed, tuple(net.layers[1:]), net.output, net.dtype, net.certificate.on)
-    lowering.run()
     moved = x.copy()
-    steps = joined(lowering.steps)
-    for step in steps[:1]:
+    for step in planned(net.layers, net.output, net.dtype).steps[:1]:
         if not isinstance(step, HeadsPlan):
             continue
         rows = [(b, w, keys) for before, keys in step.groups for w, b in zip(before.weight, before.bias, strict=True)]

@@ -20,7 +20,7 @@ from anchorhead.verify.attention import after_attention
 from anchorhead.verify.balls import precision
 from anchorhead.verify.claims import Unit
 from anchorhead.verify.context import Context
-from anchorhead.verify.direct import Directly
+from anchorhead.verify.direct import NOTHING, Directly
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities, joined, mapped
 from anchorhead.verify.grammar import Attention
@@ -119,7 +119,7 @@ def test_folded_sums_err_by_no_more(terms: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(series.Series, "error", lambda *a: 0.0)
         read = Directly(model, [found]).read(*keys, (low, high))
-    assert read is not None
+    assert read != NOTHING
     scale, shift = Fraction(found.scale), Fraction(found.shift)
     for bias in (0.0, 1.0, -1000.0):
         for _ in range(20):
@@ -152,7 +152,7 @@ def test_softmaxes_of_values_whose_sum_overflows_are_refused() -> None:
     """A GPU divides by the sum of weights last: it adds up 8 values of 8e37."""
     model, nothing = replace(MODELS["float32"], direct=True), np.zeros(8)
     slopes = np.arange(8.0)
-    assert Directly(model).read(slopes, nothing, np.full(8, 5e36), (-1.0, 1.0)) is None
+    assert Directly(model).read(slopes, nothing, np.full(8, 5e36), (-1.0, 1.0)) == NOTHING
     with pytest.raises(NotVerified, match="overflow"):
         Directly(model).read(slopes, nothing, np.full(8, 8e37), (-1.0, 1.0))
 
@@ -176,9 +176,9 @@ def test_heads_that_may_have_the_keys_of_a_series_are_refused() -> None:
     off = np.where(np.arange(len(slopes)) == 0, 1e-3, 0.0)
     with pytest.raises(NotVerified, match="rounded"):
         directly.read(slopes, offsets + off / 2, values, (low, high), off)
-    assert directly.read(slopes, offsets + 4 * off, values, (low, high), off) is None
+    assert directly.read(slopes, offsets + 4 * off, values, (low, high), off) == NOTHING
     more = [np.append(column, one) for column, one in zip(keys, (0.0, -2000.0, 1.0), strict=True)]
-    assert directly.read(*more, (low, high), np.append(0 * off, 1e-3)) is not None
+    assert directly.read(*more, (low, high), np.append(0 * off, 1e-3)) != NOTHING
 
 
 def test_heads_of_more_keys_than_a_series_are_softmaxes() -> None:
@@ -214,7 +214,7 @@ def test_heads_of_a_network_are_as_far_off_as_their_series() -> None:
         context.explained = partial(_not_explained, told)  # type: ignore[method-assign]
         found = after_attention(context, layer, {"input": asker, "register": registers}, {"input"}, 0)
         read = context.directly.read(*keys, (low, high), softmax=high < 0)
-        assert read is not None
+        assert read != NOTHING
         if high > 0:
             assert [part.series for unit in told for part in unit.parts] == [read[2]] != [None]
             assert [part.direct[0] for unit in told for part in unit.parts] == pytest.approx([read[0]])

@@ -292,6 +292,50 @@ def keys_just_beyond_reach() -> Forged:
     return Forged(net, 2.5, np.zeros((1, 2)), stored=[stored])
 
 
+def of_groups(keys: list[tuple[float, float, float]], stored: dict[str, Any], count: int = 4, **more: Any) -> Forged:
+    """Groups on one input, each of them a head of these keys in float64, and what is stored for their base."""
+    slopes, offsets, values = (np.tile(column, count) for column in np.array(keys).T)
+    layers = [Linear(slopes[:, None], offsets), Softmax((len(keys),) * count), Linear(values[None])]
+    net = Network([Embed(np.eye(1), np.zeros(1), tokens=1), *layers])
+    return Forged(net, **{"weight": np.zeros((1, 1)), "bound": 5.0, **more}, stored=[stored])
+
+
+def keys_beyond_float64() -> Forged:
+    """Where the last two lines meet, the first one is no number of float64; near 0 the last one is never heard."""
+    keys = [(-2e155, 0.0, -1.0), (0.0, 0.0, 1.0), (1e150, -1e303, 1.0)]
+    return of_groups(keys, series(keys, shift=1000.0), low=-1e-155, high=1e-155)
+
+
+def sigmoids_of_groups() -> Forged:
+    """One that has nothing of the two keys but their names."""
+    stored = {"slopes": [-1.0, 1.0], "offsets": [0.0, 0.0], "values": [-1.0, 1.0]}
+    return of_groups(
+        [(-1.0, 0.0, -1.0), (1.0, 0.0, 1.0)], {**stored, "rate": 2.0, "lead": 0.0, "scale": 2.0, "shift": 7.0}
+    )
+
+
+def sums_of_groups() -> Forged:
+    """The read of each is x/1000, but q and the shift are as large as 2^62: sums of many of them lose more than all."""
+    step, far = 2.0**-10, 2.0**62
+    keys = [(-step, 0.0, -1.0), (step, 0.0, 1.0)]
+    read = np.tanh(step)
+    stored = series(keys, origin=-far, scale=read, shift=-far * read)
+    weight = np.full((1, 1), 1024 * read)
+    return of_groups(keys, stored, 1024, bound=1100.0, weight=weight)
+
+
+def groups_that_heads_ask() -> Forged:
+    """A head that is said to be tanh, and groups that ask with what it reads, both by a series that they have not."""
+    keys = [(-1.0, -1.0), (1.0, 1.0)]
+    logits = np.zeros((4, 4), np.float32)
+    logits[:, 0] = (-1.0, 1.0, -1.0, 1.0)
+    behind = Linear(np.array([[-1.0, 1.0, -1.0, 1.0]], np.float32))
+    net = Network([embed(anchors(keys)), head(outputs=4, grid=(2,)), Linear(logits), Softmax((2, 2)), behind])
+    stored = series([(-1, 0, -1), (1, 0, 1)], shift=1000.0)
+    claims = replace(together(0, 1, 0.0), numbers=np.array([[1.0, 0.0, 1.0, 0.0, 0.0]]))
+    return Forged(net, 5.0, np.zeros((1, 1)), stored=[stored], claims=claims)
+
+
 def shifts_near_the_largest_number() -> Forged:
     """Of float64: it is a number, and so are three times as much, but not 2^27 times as much."""
     registers, layer = anchors([(-1.0, -1.0), (1.0, 1.0)]).astype(np.float64), head(3.0)
@@ -308,6 +352,7 @@ FORGED: tuple[Callable[[], Forged], ...] = (
     pieces_of_which_nothing_is_taken, pieces_beyond_the_dtype, factors_of_pieces_beyond_the_dtype,
     pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
     shifts_near_the_largest_number, keys_just_beyond_reach,
+    keys_beyond_float64, sigmoids_of_groups, sums_of_groups, groups_that_heads_ask,
 )  # fmt: skip
 
 

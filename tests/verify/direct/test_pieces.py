@@ -215,17 +215,18 @@ def test_units_with_other_series_are_others() -> None:
     assert len(keys) == 3
 
 
-def network(name: str, dtype: str) -> Network:
+def network(name: str, dtype: str, form: str) -> Network:
     rng = np.random.default_rng(0)
     hidden = Hidden.of(rng.normal(size=(256, 10)) / 10**0.5, rng.normal(size=256) / 10**0.5, parse(f"{name}(x)"))
     target = Mlp((hidden,), Affine(rng.normal(size=(1, 256)) / 16, rng.normal(size=1) / 16))
-    return ah.convert(target, on=(0, 1), within=1e-5, dtype=dtype, form="two-layer", layout="transformer")
+    return ah.convert(target, on=(0, 1), within=1e-5, dtype=dtype, form=form, layout="transformer")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax"])
 @pytest.mark.parametrize("name", ["selu", "hardswish", "leaky_relu", "softsign"])
-def test_networks_run_by_pieces_and_are_verified(name: str, tmp_path: Path) -> None:
-    net = network(name, "float64")
+def test_networks_run_by_pieces_and_are_verified(name: str, form: str, tmp_path: Path) -> None:
+    net = network(name, "float64", form)
     assert net.derivation is not None
     row, *others = net.derivation.data["series"]
     assert row["beside"]

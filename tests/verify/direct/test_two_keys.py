@@ -127,17 +127,18 @@ def test_heads_of_more_keys_are_no_sigmoids() -> None:
         _read({**mine.__dict__, **{name: [-1.0, 0.0, 1.0] for name in ("slopes", "offsets", "values")}}, dtype)
 
 
-def network(name: str, dtype: str) -> Network:
+def network(name: str, dtype: str, form: str) -> Network:
     rng = np.random.default_rng(0)
     hidden = Hidden.of(rng.normal(size=(40, 3)), rng.normal(size=40), parse(f"{name}(x)"))
     target = Mlp((hidden,), Affine(rng.normal(size=(2, 40)), rng.normal(size=2)))
-    return ah.convert(target, on=(-2, 2), within=1.0, dtype=dtype, form="two-layer", layout="transformer")
+    return ah.convert(target, on=(-2, 2), within=1.0, dtype=dtype, form=form, layout="transformer")
 
 
 @pytest.mark.parametrize("dtype", MODELS)
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax"])
 @pytest.mark.parametrize("name", ["sigmoid", "tanh"])
-def test_networks_run_by_sigmoids_and_are_verified(name: str, dtype: str, tmp_path) -> None:
-    net = network(name, dtype)
+def test_networks_run_by_sigmoids_and_are_verified(name: str, form: str, dtype: str, tmp_path) -> None:
+    net = network(name, dtype, form)
     direct = net._calls.direct(torch.device("cpu"))
     assert direct is not None
     heads = [group.head for step in direct.steps if isinstance(step, Neurons) for group in step.groups]

@@ -13,7 +13,7 @@ import anchorhead.network.direct.weighed as library
 from anchorhead.network.direct import Refused
 from anchorhead.verify import groups
 from anchorhead.verify.context import Context
-from anchorhead.verify.direct import Directly, Weighed
+from anchorhead.verify.direct import NOTHING, Directly, Weighed
 from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Linear, Softmax
@@ -67,8 +67,22 @@ def test_bases_are_those_that_run(name: str, seed: int) -> None:
         np.testing.assert_array_equal(one.take, theirs.takes[:, n])
         keys = slopes[live], offsets[live], one.base[live]
         read = Directly(model, heads_directly.stored(keys, dtype)).read(*keys, (low, high))
-        assert read is not None
-        assert (one.error, one.size) == read[:2]
+        assert read != NOTHING
+        assert (one.error, one.size, one.calm) == read
+
+
+def test_groups_of_one_base_are_counted_on_all_of_their_intervals() -> None:
+    """In any order: what one of them asks beyond the others, its series may be asked."""
+    keys, dtype, low, high = heads_directly.HEADS[LINE]
+    values, model = table(keys, dtype, 0, count=2), replace(MODELS[dtype], direct=True)
+    base = library.Weighed.of(*keys[:2], values, dtype).keys.column(0)
+    stored = heads_directly.stored(base, dtype)
+    whole = Directly(model, stored).read(*base, (low, high))
+    for first, other in (((low, low / 4), (low, high)), ((low / 4, high), (low, high / 4))):
+        logits = [(*keys[:2], first), (*keys[:2], other)]
+        for found in Directly(model, stored).weighed(logits, values):
+            assert found is not None
+            assert (found.error, found.size, found.calm) == whole
 
 
 def _both(
@@ -109,7 +123,11 @@ def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
             assert max(abs(x - y) for x, y in zip(own, meant, strict=True)) <= Fraction(off)
             assert abs(head.take[o]) * head.error <= abs(take) * part.direct[0]
             assert abs(head.take[o]) * head.size <= abs(take) * part.direct[1]
-        assert (part.direct[0] > 0) == (name != "smooth")
+            if part.calm is not None:
+                assert head.calm is not None
+                assert abs(head.take[o]) * head.calm[0] <= abs(take) * part.calm[0] <= abs(take) * part.direct[0]
+                assert part.calm[1] == head.calm[1]
+        assert (part.direct[0] > 0) == (part.calm is not None) == (name != "smooth")
 
 
 def test_groups_that_are_alone_are_granted_more() -> None:

@@ -21,7 +21,7 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR = (
+_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_a_constant",
@@ -32,6 +32,7 @@ _CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR = (
         "logits_of_one_feature",
         "logits_of_another_feature",
         "keys_just_beyond_reach",
+        "keys_beyond_float64",
     )
 )
 
@@ -92,8 +93,8 @@ DIRECT = (
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
     Mutation("groups.py", "_groups", "one = replace(one, every=alone.every)", "pass", _OWN),
-    Mutation("groups.py", "valued", "wrong, direct = wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])",
-             "direct = (0.0, direct[1])", _OWN),
+    Mutation("groups.py", "valued", "wrong + np.abs(head.take) * head.error * SLACK, (0.0, direct[1])",
+             "wrong, (0.0, direct[1])", _OWN),
     Mutation("groups.py", "_groups", "elif alone is not None and", "elif one is not None and", _OTHER),
     Mutation("direct.py", "Directly.read", "total < self.model.largest", "True",
              "direct_lemmas: softmaxes of values whose sum overflows are refused"),
@@ -107,6 +108,7 @@ DIRECT = (
     Mutation("reach.py", "within_reach", ".min(axis=1) < SILENT", ".min(axis=1) < 0", _LEFT_OUT),
     Mutation("reach.py", "within_reach", "noise).min(axis=1)", "noise).max(axis=1)", _LEFT_OUT),
     Mutation("reach.py", "within_reach", "(0.01, -1.01)", "(-0.99, -1.01)", _NEAR),
+    Mutation("reach.py", "within_reach", "np.isfinite(apart).all() and ", "", _CORNER),
     Mutation("direct.py", "Directly.read", "ends[0] < low or ends[1] > high", "False",
              "direct_lemmas: equal heads are counted on all of their intervals"),
     Mutation("forms.py", "mapped", "once * np.abs(bias)", "0.0",
@@ -119,7 +121,7 @@ DIRECT = (
              "direct_lemmas: heads are as far off as their series"),
     Mutation("scalar/part.py", "Part.worse", "max(self.direct[0], other.direct[0])", "other.direct[0]",
              "direct_lemmas: heads are as far off as their series"),
-    Mutation("attention.py", "_directly", "else found", "else NOTHING",
+    Mutation("attention.py", "_directly", "return context.directly.read(", "return NOTHING and (",
              "direct_lemmas: heads of a network are as far off as their series"),
     Mutation("attention.py", "_constant", "form.rounding + error", "form.rounding",
              "direct_lemmas: heads of a network are as far off as their series"),
@@ -155,7 +157,9 @@ DIRECT = (
              "weighed: bases are those that run (a kink, float32, 1)"),
     Mutation("direct.py", "Directly.weighed", "int(np.abs(rows).max(axis=2).argmax())", "0", _RUN),
     Mutation("direct.py", "Directly.weighed", "2 * ROUNDED * self.model.unit", "0.0", _RUN),
-    Mutation("direct.py", "Directly.weighed", "*(read or (0.0, 0.0))[:2]", "0.0, 0.0", _RUN),
+    Mutation("direct.py", "Directly.weighed", "take[:, n], *read)", "take[:, n], *NOTHING)", _RUN),
+    Mutation("direct.py", "Directly.weighed", "max(highs)", "highs[0]",
+             "weighed: groups of one base are counted on all of their intervals"),
     Mutation("groups.py", "_apart", "np.abs(own - meant)[:, live].max(axis=1, initial=0.0)", "0 * largest", _COUNTED),
     Mutation("groups.py", "_apart", "2 * alone * model.unit * largest", "0.0",
              "weighed: groups that are alone are granted more"),
@@ -163,6 +167,7 @@ DIRECT = (
     Mutation("groups.py", "valued", "direct = ratio * head.error", "direct = 0.0 * head.error", _COUNTED),
     Mutation("groups.py", "valued", "head.error, ratio * head.size", "head.error, 0.0 * head.size", _COUNTED),
     Mutation("groups.py", "valued", "ratio = float(np.abs(", "ratio = float(0.9 * np.abs(", _COUNTED),
+    Mutation("groups.py", "valued", "ratio * head.calm[0]", "0.9 * ratio * head.calm[0]", _COUNTED),
     Mutation("groups.py", "valued", "context.model, True) + np.abs(head.take) * head.error", "context.model, True)",
              _HEARD),
     Mutation("groups.py", "valued", "not own.any() and head is None", "not own.any()", _HEARD),

@@ -16,13 +16,13 @@ from jaxtyping import Float
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.lemmas import scalar_head
-from anchorhead.lemmas.group_values import MANY, weight_sums
 from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.network import Embed
 from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, embedded, mapped, own_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.arithmetic.rounding import sum_error
 from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.weight_sums import MANY, weight_sums
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of heads of which nothing is known all bounds are infinite

@@ -17,8 +17,9 @@ from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_mlp
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.network.direct import DirectModule, series_data
+from anchorhead.network.direct import DirectModule, Refused, series_data
 from anchorhead.proof.heads.direct import evaluated_directly, following, narrowed
+from anchorhead.proof.heads.ways import Ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +50,16 @@ def _directly(
 ) -> tuple[DirectModule | None, OutputBound]:
     """The direct evaluation that a bound covers, and that bound: of layers on no more than their neurons need, where
     these have series that follow their functions there."""
-    narrow = narrowed(network, laid.layers, on)
-    series = following(network, narrow)
-    if series:
-        direct = evaluated_directly(network, narrow, on, series)
-        as_it_was = all(one is other for one, other in zip(narrow, laid.layers, strict=True))
-        again = bound if as_it_was else prove_mlp(network, target, narrow, laid.readout, on)
-        if direct is not None and again.total <= bound.total:
-            return direct, again
-    return evaluated_directly(network, laid.layers, on), bound
+    try:
+        ways = Ways.of(network, laid.layers)
+        narrow = narrowed(laid.layers, on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
+        series = following(ways, narrow)
+        direct = evaluated_directly(ways, narrow, series) if series else None
+        if direct is not None:
+            as_it_was = all(one is other for one, other in zip(narrow, laid.layers, strict=True))
+            again = bound if as_it_was else prove_mlp(network, target, narrow, laid.readout, on)
+            if again.total <= bound.total:
+                return direct, again
+        return evaluated_directly(ways, laid.layers), bound
+    except Refused:
+        return None, bound

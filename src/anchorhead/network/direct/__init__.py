@@ -5,7 +5,7 @@ need no exponential, `two_keys` those that need one. Certificates name "direct" 
 is proven.
 """
 
-from anchorhead.network.direct.lower import Refused, lower
+from anchorhead.network.direct.lower import Planned, Refused, lower, planned
 from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.series import Piece, Series
 from anchorhead.network.direct.steps import DirectModule, WithGradients, is_traced
@@ -15,12 +15,14 @@ from anchorhead.network.direct.two_keys import TwoKeys
 __all__ = [
     "DirectModule",
     "Piece",
+    "Planned",
     "Refused",
     "Series",
     "TwoKeys",
     "WithGradients",
     "is_traced",
     "lower",
+    "planned",
     "saturated",
     "series_data",
     "stored_series",

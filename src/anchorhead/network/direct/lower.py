@@ -11,14 +11,13 @@ arithmetic of which this is an instance: the verifier bounds whatever keeps to i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 
-from anchorhead.domain import Box
 from anchorhead.network.alike import first_alike
 from anchorhead.network.attention import Attention
 from anchorhead.network.direct.held import (
@@ -34,10 +33,9 @@ from anchorhead.network.direct.held import (
 from anchorhead.network.direct.keys import SILENT, Keys
 from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined, require_normal
 from anchorhead.network.direct.saturated import saturated
-from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import DirectModule, Outputs
 from anchorhead.network.direct.stored_series import Finder
-from anchorhead.network.direct.weighed import Entries, Weighed, require_covered
+from anchorhead.network.direct.weighed import Weighed
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.liveness import Needed, askers, everything, seen, streams, through
@@ -49,13 +47,32 @@ MAX_NUMBERS = 1 << 26
 
 
 def lower(
-    layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, on: Box, series: Finder = saturated
+    layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, series: Finder = saturated
 ) -> DirectModule:
-    """The steps that compute what leaves a chain of layers, for inputs of a box; raises Refused.
+    """The steps that compute what leaves a chain of layers; raises Refused.
 
     series   finds the series of a head: among those that are stored, or, where a network is built, anew"""
-    embed, rest = layers[0], tuple(layers[1:])
-    lowering = _Lowering(embed, rest, output, dtype, on, series)
+    return planned(layers, output, dtype).module(device, series)
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """The same before it is said what heads run by; held: what leaves the last vector, which has `width` entries."""
+
+    steps: list[Plan]
+    held: Held
+    width: int
+    dtype: str
+
+    def module(self, device: torch.device, series: Finder) -> DirectModule:
+        outputs = Outputs(self.held.place, self.held.factor, self.width, self.dtype, device)
+        return DirectModule(in_torch(self.steps, self.dtype, device, series), outputs)
+
+
+def planned(layers: Sequence[Any], output: Kind, dtype: str) -> Planned:
+    """What is computed for a chain of layers, by whatever heads run; raises Refused."""
+    embed = layers[0]
+    lowering = _Lowering(embed, tuple(layers[1:]), output, dtype)
     held = lowering.run()
     if (held.place == UNKNOWN).any():
         raise Refused("an output is not known")
@@ -64,9 +81,7 @@ def lower(
     maps = [one for step in plans for one in ([step] if isinstance(step, AffinePlan) else [b for b, _ in step.groups])]
     for numbers in (*(one.weight for one in maps), np.where(held.place >= 0, held.factor, 0.0)):
         require_normal(numbers, dtype)
-    steps = in_torch(plans, dtype, device, series)
-    outputs = Outputs(held.place, held.factor, lowering.width, dtype, device)
-    return DirectModule(steps, outputs, tuple(lowering.unread))
+    return Planned(plans, held, lowering.width, dtype)
 
 
 def _require_moved(steps: Sequence[Plan], inputs: int) -> None:
@@ -89,21 +104,15 @@ class _Lowering:
         layers: tuple[Any, ...],
         output: Kind,
         dtype: str,
-        on: Box,
-        series: Finder = saturated,
     ) -> None:
         if embed.tokens is None:
             raise Refused("any number of tokens may enter")
         start = embed.start()
-        box = on.broadcast_to((embed.tokens, embed.inputs))
-        self.series = series
-        self.dtype, self.box = dtype, (box.low.reshape(-1), box.high.reshape(-1))
-        self.layers = layers
+        self.dtype, self.layers = dtype, layers
         self.output: Kind = output
         self.streams = streams(layers, start)
         self.needed = through(layers, everything(self.streams[-1], (output,)), start)
         self.steps: list[Plan] = []
-        self.unread: dict[Series, None] = {}
         self.width = embed.tokens * embed.inputs
         self.tokens: dict[Kind, Held] = {}
         self._embed(embed)
@@ -137,19 +146,17 @@ class _Lowering:
         if weight.size > MAX_NUMBERS:
             raise Refused(f"a map of {weight.shape} numbers")
         values = weight.reshape(len(weight), -1, size)
-        entries = Entries.after(self.steps, *self.box, self.dtype)
         tables, which = np.unique(np.concatenate([slopes, offsets], 1), axis=0, return_inverse=True)
-        groups, found = [], []
+        groups, found = [], list[Weighed]()
         for number, table in enumerate(tables):
             own = np.flatnonzero(which.reshape(-1) == number)
             picks = np.zeros((len(own), self.width))
             picks[np.arange(len(own)), place[own]] = factor[own]
             one = Weighed.of(table[:size], table[size:], values[:, own], self.dtype)
             groups.append((AffinePlan(picks, np.zeros(len(own))), one.keys.column(0)))
-            found.append((one, entries.picked(place[own], factor[own])))
-        require_covered(found, self.dtype, self.series)
-        takes = np.concatenate([one.takes for one, _ in found], axis=1)
-        self.steps += [HeadsPlan(tuple(groups), weighed=True), AffinePlan(takes, bias)]
+            found.append(one)
+        takes = np.concatenate([one.takes for one in found], axis=1)
+        self.steps += [HeadsPlan(tuple(groups), weighed=tuple(found)), AffinePlan(takes, bias)]
         self.width = len(bias)
         self.tokens = {"input": Held(np.arange(self.width).reshape(shape), np.ones(shape))}
 
@@ -351,10 +358,6 @@ class _Lowering:
                     continue
                 if len(live.slopes) == 1:
                     factor[asks[:, 0], asks[:, 1], column] = live.values[0, column]
-                    continue
-                found = self.series(*live.column(column), self.dtype)
-                if isinstance(found, Series) and found.nothing:
-                    self.unread[found] = None
                     continue
                 matrix, bias = queries.rows(asks[:, 0], asks[:, 1] * size + entry, self.width)
                 groups.append((AffinePlan(matrix, bias), live.column(column)))

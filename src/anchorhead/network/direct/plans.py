@@ -17,6 +17,7 @@ from anchorhead.network.direct.held import Refused, power_of_two
 from anchorhead.network.direct.series import Series
 from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
 from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
+from anchorhead.network.direct.weighed import Weighed
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +43,12 @@ class HeadsPlan:
     folds   whether the map behind them is the sum of their own layer: its rounding is then bounded by what heads may
             read at most, and it can take scale q + shift in place of the reads, which may be much smaller than scale q
             and shift; the rounding of sums of later layers is bounded by the reads
-    weighed whether they are groups of a Softmax, whose error is held against what is granted them (`weighed`)
+    weighed where they are groups of a Softmax, what outputs take of them
     """
 
     groups: tuple[tuple[AffinePlan, tuple[np.ndarray, np.ndarray, np.ndarray]], ...]
     folds: bool = True
-    weighed: bool = False
+    weighed: tuple[Weighed, ...] = ()
 
 
 Plan = AffinePlan | HeadsPlan
@@ -89,10 +90,7 @@ def in_torch(
             found.append(affine(step.weight, step.bias, dtype, device))
             continue
         ways = [series(*keys, dtype) for _, keys in step.groups]
-        ways = [
-            None if step.weighed and isinstance(one, TwoKeys) else one for one in ways
-        ]  # `weighed` speaks of others
-        heads = [_head(keys, dtype, device, one) for (_, keys), one in zip(step.groups, ways, strict=True)]
+        heads = [_head(keys, dtype, device, way) for (_, keys), way in zip(step.groups, ways, strict=True)]
         widths = [len(before.bias) for before, _ in step.groups]
         whole: AffinePlan | None = None
         if step.folds and rest and isinstance(rest[0], AffinePlan):
@@ -101,12 +99,16 @@ def in_torch(
         kind = {"dtype": getattr(torch, dtype), "device": device}
         ends = np.cumsum([0, *widths])
         taken = [None if whole is None else torch.tensor(whole.weight[:, a:b].T, **kind) for a, b in pairwise(ends)]
-        groups = (
+        unread = [] if whole is None else [way for way in ways if isinstance(way, Series) and way.nothing]
+        groups = [
             Group(affine(before.weight, before.bias, dtype, device), head, one)
-            for (before, _), head, one in zip(step.groups, heads, taken, strict=True)
-        )
+            for (before, _), head, way, one in zip(step.groups, heads, ways, taken, strict=True)
+            if way not in unread
+        ]
+        if not groups:
+            raise Refused("heads of which none is computed")
         bias = None if whole is None else torch.tensor(whole.bias, **kind)
-        found.append(Neurons(tuple(groups), bias, step.weighed))
+        found.append(Neurons(tuple(groups), bias, tuple(unread)))
     return tuple(found)
 
 

@@ -81,11 +81,12 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """Without a bias what is read leaves as it is, one group beside the other; weighed: see HeadsPlan."""
+    """Without a bias what is read leaves as it is, one group beside the other; unread: the series of heads that are
+    not computed, for they are 0."""
 
     groups: tuple[Group, ...]
     bias: Tensor | None
-    weighed: bool = False
+    unread: tuple[Series, ...] = ()
 
     @property
     def width(self) -> int:
@@ -144,11 +145,10 @@ class Outputs:
 
 
 class DirectModule:
-    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries), in blocks of rows; unread: the series of
-    heads that have no step, for they are 0."""
+    """x (rows, ...) to (rows, tokens * outputs), by steps on (rows, entries), in blocks of rows."""
 
-    def __init__(self, steps: tuple[Step, ...], outputs: Outputs, unread: tuple[Series, ...] = ()) -> None:
-        self.steps, self.outputs, self.unread = steps, outputs, unread
+    def __init__(self, steps: tuple[Step, ...], outputs: Outputs) -> None:
+        self.steps, self.outputs = steps, outputs
         self.shape = outputs.shape
         """Tokens and outputs."""
         self.numbers = max([len(outputs.place), *(step.widest for step in steps)])

@@ -23,9 +23,11 @@ _Powers = tuple[tuple[int, float], ...]
 
 def series_data(module: DirectModule) -> list[dict[str, Any]]:
     """The series and sigmoids that heads are computed by, as data."""
-    groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
-    found = dict.fromkeys(group.head.found for group in groups if not isinstance(group.head, SoftmaxHead))
-    return [_as_json(asdict(series)) for series in (*found, *module.unread)]
+    neurons = [step for step in module.steps if isinstance(step, Neurons)]
+    heads = [group.head for step in neurons for group in step.groups]
+    found = [head.found for head in heads if not isinstance(head, SoftmaxHead)]
+    unread = [series for step in neurons for series in step.unread]
+    return [_as_json(asdict(series)) for series in dict.fromkeys([*found, *unread])]
 
 
 def stored_series(data: Mapping[str, Any]) -> Finder:

@@ -11,8 +11,8 @@ where gamma is that of the longest sum of reads, and `reach` is what the bound t
 hands on q, with its scale in the weights and its shift in the bias of the sum of reads behind it, and |scale q| +
 |shift| may be larger. A bias that is a sum of shifts is rounded once; the bound grants it a rounding, for a product
 that it does not have. Where no such sum is behind heads, reads are handed on as they are: two more roundings, which
-`error` allows for. Groups of a Softmax are heads only where that errs by no more than the sum of all their weights is
-granted, which the weights tell (network.direct.weighed).
+`error` allows for. Where parts are groups of a Softmax, other keys run than theirs, and sums are granted otherwise:
+`ways` says which and how much.
 
 Heads that compute a function have other series where their queries are known to stay within an interval
 (proof.heads.followed): these follow the function itself, and not the heads. They are covered where they err by no more
@@ -31,19 +31,16 @@ import numpy as np
 import torch
 
 from anchorhead.domain import Box
-from anchorhead.heads.atom import Part
-from anchorhead.network import Network
-from anchorhead.network.direct import DirectModule, Refused, Series, TwoKeys, lower, saturated
+from anchorhead.network.direct import DirectModule, Series, TwoKeys, saturated
 from anchorhead.network.direct.heads import SoftmaxHead
-from anchorhead.network.direct.keys import Keys
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
-from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.followed import followed, nothing
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.quotients import magnitude
 from anchorhead.proof.heads.two_keys import two_keys
+from anchorhead.proof.heads.ways import Anchors, Ways, named
 
 WIDER = 0.02
 """Of the interval that neurons need: so much more of it series are for."""
@@ -53,43 +50,37 @@ WORTH = 8
 """Coefficients that take as long as the exponential of one key, and as a sigmoid."""
 MANY = 32
 """Neurons that share a head, at least, for a series to be looked for."""
-Anchors = tuple[tuple[float, ...], ...]
-"""Slopes, offsets and values."""
 
 
 def evaluated_directly(
-    network: Network, layers: Sequence[Layer], on: Box, known: Mapping[Anchors, Series] | None = None
+    ways: Ways, layers: Sequence[Layer], known: Mapping[Anchors, Series] | None = None
 ) -> DirectModule | None:
-    """The direct evaluation, where a bound that is proven for layers of neurons, for inputs of a box, covers it.
+    """The direct evaluation, where a bound that is proven for layers of neurons covers it.
 
     known   series that follow functions (`following`)"""
-    known, shapes = known or {}, {id(shape): shape for layer in layers for shape in layer.shapes}.values()
-    sigmoids, softmaxes = _sigmoids(shapes, network.dtype), set[Anchors]()
+    known, shapes = known or {}, _used(layers)
+    sigmoids, softmaxes = _sigmoids(shapes, ways), set[Anchors]()
 
     def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
-        name = _named((slopes, offsets, values))
+        name = named((slopes, offsets, values))
         if name in softmaxes:
             return None
         return known.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
-    def lowered() -> DirectModule:
-        return lower(network.layers, network.output, network.dtype, torch.device("cpu"), on, find)
-
-    try:
-        module = lowered()
-        if all(step.weighed for step in module.steps if isinstance(step, Neurons)):
-            return module
-        softmaxes |= _not_granted(shapes, find, _grow(network, layers), network.dtype)
-        module = lowered() if softmaxes else module
-    except Refused:
-        return None
+    softmaxes |= _not_granted(shapes, find, ways)
+    module = ways.planned.module(torch.device("cpu"), find)
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
     used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
-    return module if used <= {find(*_keys(part), network.dtype) for shape in shapes for part in shape.parts} else None
+    return module if used <= {find(*way.keys, ways.dtype) for shape in shapes for way in ways.through(shape)} else None
+
+
+def _used(layers: Sequence[Layer]) -> list[ActivationHead]:
+    """Every shape that some neuron has, once."""
+    return list({id(layer.shapes[k]): layer.shapes[k] for layer in layers for k in np.unique(layer.which)}.values())
 
 
 def _not_granted(
-    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], grow: float, dtype: str
+    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], ways: Ways
 ) -> set[Anchors]:
     """Heads that run as softmaxes: their series err by more than their bound grants, or some of their parts have none;
     and so for all shapes that share a part with one of these."""
@@ -98,33 +89,32 @@ def _not_granted(
     while len(refused) > before:
         before = len(refused)
         for shape in shapes:
-            names = [_named(_keys(part)) for part in shape.parts]
-            series = [None if name in refused else find(*_keys(part), dtype)
-                      for name, part in zip(names, shape.parts, strict=True)]  # fmt: skip
+            through = ways.through(shape)
+            series = [None if way.name in refused else find(*way.keys, ways.dtype) for way in through]
             found = [one for one in series if isinstance(one, Series)]
-            if len(found) not in (0, len(series)) or not granted(shape, found, grow, dtype):
-                refused |= set(names)
+            if len(found) not in (0, len(series)) or not granted(shape, found, ways):
+                refused |= {way.name for way in through}
     return refused
 
 
-def _sigmoids(shapes: Iterable[ActivationHead], dtype: str) -> dict[Anchors, TwoKeys]:
+def _sigmoids(shapes: Iterable[ActivationHead], ways: Ways) -> dict[Anchors, TwoKeys]:
     """Those of heads of two keys that err by no more than every bound grants them for rounding."""
     found: dict[Anchors, TwoKeys] = {}
     wrong: set[Anchors] = set()
     for shape in shapes:
-        keys, reach = [_keys(part) for part in shape.parts], max(map(abs, shape.queries))
-        pairs = [two_keys(one, reach, dtype) for one in keys]
-        error = sum(np.inf if one is None else one[1] for one in pairs) * shape.out_scale
-        if error <= shape.rounding * (1 - 1e-9):
-            found |= {_named(name): one[0] for name, one in zip(keys, pairs, strict=True) if one is not None}
+        through, reach = ways.through(shape), max(map(abs, shape.queries))
+        pairs = [two_keys(way.keys, reach, ways.dtype) for way in through]
+        errors = [np.inf if one is None else one[1] / way.factor for one, way in zip(pairs, through, strict=True)]
+        if sum(errors) * shape.out_scale * (1 + ways.grow) <= shape.rounding * (1 - 1e-9):
+            found |= {way.name: one[0] for way, one in zip(through, pairs, strict=True) if one is not None}
         else:
-            wrong |= {_named(name) for name in keys}
+            wrong |= {way.name for way in through}
     return {name: one for name, one in found.items() if name not in wrong}
 
 
-def narrowed(network: Network, layers: Sequence[Layer], on: Box) -> list[Layer]:
-    """The layers with shapes on the intervals that their neurons need."""
-    sources = Sources.in_box(on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
+def narrowed(layers: Sequence[Layer], on: Box) -> list[Layer]:
+    """The layers with shapes on the intervals that their neurons need, for inputs of a box of the network's shape."""
+    sources = Sources.in_box(on)
     narrow: list[Layer] = []
     for layer in layers:
         low, high, _ = layer.exact(sources)
@@ -134,28 +124,30 @@ def narrowed(network: Network, layers: Sequence[Layer], on: Box) -> list[Layer]:
     return narrow
 
 
-def following(network: Network, layers: Sequence[Layer]) -> dict[Anchors, Series]:
+def following(ways: Ways, layers: Sequence[Layer]) -> dict[Anchors, Series]:
     """Series of heads that follow the functions of layers on their intervals, for heads that many neurons have, where
     these are worth it."""
-    sigmoids = _sigmoids((shape for layer in layers for shape in layer.shapes), network.dtype)
+    sigmoids = _sigmoids(_used(layers), ways)
     asked: dict[tuple[Anchors, ...], list[tuple[int, ActivationHead]]] = {}
     for layer in layers:
         for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
-            names = tuple(_named(_keys(part)) for part in shape.parts)
             if neurons:
-                asked.setdefault(names, []).append((int(neurons), shape))
+                asked.setdefault(tuple(way.name for way in ways.through(shape)), []).append((int(neurons), shape))
     found: dict[Anchors, Series] = {}
     shared = Counter(name for names in asked for name in names)
     for names, rows in asked.items():
         neurons, shapes = zip(*rows, strict=True)
         one = {tuple(getattr(shape, name) for name in _FUNCTION) for shape in shapes}
-        if sum(neurons) < MANY or len(one) > 1 or any(shared[name] > 1 for name in names):
+        first, *others = ways.through(shapes[0])
+        if sum(neurons) < MANY or len(one) > 1 or any(shared[name] > 1 for name in names) or first.times < 0:
             continue
-        hull = replace(shapes[0], low=min(shape.low for shape in shapes), high=max(shape.high for shape in shapes))
-        keys, most = [_keys(part) for part in hull.parts], len(names) if sigmoids.keys() >= set(names) else hull.anchors
-        series = followed(hull, keys[0], min(map(allowed, shapes)), WORTH * most, network.dtype)
+        low, high = min(shape.low for shape in shapes), max(shape.high for shape in shapes)
+        hull = replace(shapes[0], low=low, high=high, out_scale=shapes[0].out_scale / first.times)
+        most = len(names) if sigmoids.keys() >= set(names) else hull.anchors
+        within = min(map(allowed, shapes)) * first.factor
+        series = followed(hull, first.keys, within, WORTH * most, ways.dtype)
         if series is not None:
-            found |= dict(zip(names, [series, *map(nothing, keys[1:])], strict=True))
+            found |= dict(zip(names, [series, *(nothing(way.keys) for way in others)], strict=True))
     return found
 
 
@@ -177,38 +169,21 @@ def allowed(shape: ActivationHead) -> float:
     return ROOM * shape.error / shape.out_scale
 
 
-def _grow(network: Network, layers: Sequence[Layer]) -> float:
-    """The relative error of the longest sum of reads."""
-    terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
-    return float(arithmetic_of(network.dtype).gamma(terms))
-
-
-def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Those of a part of a head that the direct evaluation keeps."""
-    slopes, offsets, values = part.astype(np.float64)
-    return Keys(slopes, offsets, values).live().column(0)
-
-
-def _named(keys: Sequence[np.ndarray]) -> Anchors:
-    return tuple(tuple(np.asarray(one, np.float64).tolist()) for one in keys)
-
-
-def granted(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> bool:
+def granted(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads: for rounding, or, where they follow the
     function itself, in all."""
     follows = any(one.fitted for one in series)
     covered = all(one.fitted == follows and (follows or one.covers(*shape.queries)) for one in series)
     most = shape.error if follows else shape.rounding
-    return covered and _needed(shape, series, grow, dtype) <= most * (1 - 1e-9)
+    return covered and _needed(shape, series, ways) <= most * (1 - 1e-9)
 
 
-def _needed(shape: ActivationHead, series: Sequence[Series], grow: float, dtype: str) -> float:
+def _needed(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> float:
     """What a shape's series err by, and sums of them by more than those of what heads read."""
     if not series:
         return 0.0
-    most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
-    reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
-    low, high = shape.queries
-    sizes = [magnitude(one, low, high, dtype) if one.fitted else one.magnitude(low, high) for one in series]
-    beyond = sum(max(0.0, size - r) for size, r in zip(sizes, reach, strict=True))
-    return (sum(one.error for one in series) + grow * beyond) * shape.out_scale
+    total, (low, high) = 0.0, shape.queries
+    for one, way in zip(series, ways.through(shape), strict=True):
+        size = magnitude(one, low, high, ways.dtype) if one.fitted else one.magnitude(low, high)
+        total += one.error / way.factor + ways.grow * max(0.0, size / way.factor - way.reach)
+    return total * shape.out_scale
