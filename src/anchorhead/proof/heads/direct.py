@@ -32,7 +32,8 @@ import torch
 
 from anchorhead.domain import Box
 from anchorhead.network.direct import DirectModule, Series, TwoKeys, saturated
-from anchorhead.network.direct.heads import SoftmaxHead
+from anchorhead.network.direct.bent import BentHead
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -70,6 +71,8 @@ def evaluated_directly(
     softmaxes |= _not_granted(shapes, find, ways)
     module = ways.planned.module(torch.device("cpu"), find)
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
+    if not ways.sums.softmaxes and not all(isinstance(group.head, SeriesHead | BentHead) for group in groups):
+        return None
     used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
     return module if used <= {find(*way.keys, ways.dtype) for shape in shapes for way in ways.through(shape)} else None
 
@@ -105,7 +108,7 @@ def _sigmoids(shapes: Iterable[ActivationHead], ways: Ways) -> dict[Anchors, Two
         through, reach = ways.through(shape), max(map(abs, shape.queries))
         pairs = [two_keys(way.keys, reach, ways.dtype) for way in through]
         errors = [np.inf if one is None else one[1] / way.factor for one, way in zip(pairs, through, strict=True)]
-        if sum(errors) * shape.out_scale * (1 + ways.grow) <= shape.rounding * (1 - 1e-9):
+        if sum(errors) * shape.out_scale * (1 + ways.sums.heads) <= shape.rounding * (1 - 1e-9):
             found |= {way.name: one[0] for way, one in zip(through, pairs, strict=True) if one is not None}
         else:
             wrong |= {way.name for way in through}
@@ -185,5 +188,5 @@ def _needed(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> floa
     total, (low, high) = 0.0, shape.queries
     for one, way in zip(series, ways.through(shape), strict=True):
         size = magnitude(one, low, high, ways.dtype) if one.fitted else one.magnitude(low, high)
-        total += one.error / way.factor + ways.grow * max(0.0, size / way.factor - way.reach)
+        total += one.error / way.factor + ways.sums.beyond(size / way.factor, way.reach)
     return total * shape.out_scale

@@ -10,9 +10,10 @@ Sums. The bound grants a sum of N products of groups, in which V_k are the value
 
     sum_k w_k |V_k - c b_k|  <=  off |c factor| S,      gamma_(n + 4) |c| size
 
-for n groups: the roundings of take and of its product, and n + 1 sums. Where gamma_(n + 4) + off <= gamma_N for every
-output, which is required, that is granted, but for gamma_N (size / |factor| - S)^+, if not less. For heads of attention
-the same holds with what they read at most in the place of S, off = 0, and as many terms in both sums.
+for n groups: the roundings of take and of its product, and n + 1 sums. So gamma_(n + 4) size / |factor| beyond
+(gamma_N - off) S is counted as an error of the head, and of softmaxes, whose size is S, there must be none. A verifier
+that counts N terms in both sums finds gamma_N (size / |factor| - S)^+, and that is counted where it is more. For heads
+of attention the same holds with what they read at most in the place of S, off = 0, and as many terms in both sums.
 """
 
 from __future__ import annotations
@@ -62,13 +63,31 @@ class Way:
         return named(self.keys)
 
 
+@dataclass(frozen=True)
+class Sums:
+    """Relative errors: of sums of heads (gamma_(n + 4)), what of those of groups is left for them (gamma_N - off), and
+    gamma_N; the same for all outputs."""
+
+    heads: float
+    room: float
+    terms: float
+
+    @property
+    def softmaxes(self) -> bool:
+        """Whether what softmaxes read may be summed."""
+        return self.heads <= self.room
+
+    def beyond(self, size: float, reach: float) -> float:
+        """What sums of heads of this size err by more than is granted those of this reach."""
+        return max(0.0, self.heads * size - self.room * reach, self.terms * (size - reach))
+
+
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """planned: what is computed; grow: the relative error of the longest sum of heads; bases: of groups, by slopes and
-    offsets."""
+    """planned: what is computed; sums: what those of heads are granted; bases: of groups, by slopes and offsets."""
 
     planned: Planned
-    grow: float
+    sums: Sums
     bases: Mapping[Anchors, np.ndarray] = field(default_factory=dict)
     _known: dict[ActivationHead, list[Way]] = field(default_factory=dict, init=False, repr=False)
 
@@ -79,7 +98,7 @@ class Ways:
         weighed = [one for step in found.steps if isinstance(step, HeadsPlan) for one in step.weighed]
         if not weighed:
             terms = 16 + sum(layer.neurons * layer.parts for layer in layers) + max(s.width for s in network.streams)
-            return cls(found, float(gamma(terms)))
+            return cls(found, Sums(*[float(gamma(terms))] * 3))
         if len(layers) > 1:
             raise Refused("several layers of groups of a softmax")
         bases = {named((one.keys.slopes, one.keys.offsets)): one.keys.values[:, 0] for one in weighed}
@@ -116,18 +135,16 @@ class Ways:
         return Way((slopes, offsets, base), factor, abs(factor) / (1 + 8 * rounded), most / SPARE)
 
 
-def _granted(weighed: Sequence[Weighed], dtype: str) -> float:
-    """gamma_N for the output with the most values; refused where sums of heads may err by more than they may."""
+def _granted(weighed: Sequence[Weighed], dtype: str) -> Sums:
+    """Of all outputs the most and the least; refused where what is taken may underflow."""
     tiny, gamma = np.finfo(dtype).tiny, arithmetic_of(dtype).gamma
     takes, offs = (np.concatenate([getattr(one, name) for one in weighed], axis=1) for name in ("takes", "offs"))
     used, counts = takes != 0, np.sum([one.counts for one in weighed], axis=0)
     least = min(float(np.abs(takes[used]).min()), *(float(np.abs(one.keys.values).max()) for one in weighed))
     if least < SMALL * tiny:
         raise Refused("groups of a softmax of which hardly anything is taken")
-    summed, off = gamma(used.sum(axis=1) + 4), np.where(used, offs, 0.0).max(axis=1)
-    if not ((summed + off) * SPARE <= gamma(counts)).all():
-        raise Refused("groups of a softmax that may err by more as heads")
-    return float(gamma(counts).max())
+    summed, terms, off = gamma(used.sum(axis=1) + 4), gamma(counts), np.where(used, offs, 0.0).max(axis=1)
+    return Sums(float(summed.max()), float((terms / SPARE - off).min()), float(terms.max()))
 
 
 def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
