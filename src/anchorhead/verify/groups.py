@@ -166,7 +166,9 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
             wrong = wrong + (np.abs(head.take) * error * SLACK if whole else 0.0)
             direct = [0.0 if whole else most * error, most * size]
             if series is not None:
-                ratio = float(ratios[np.abs(take).argmax()])
+                runs = head.base[one.keys]
+                top = int(np.abs(runs).argmax())
+                ratio = float(base[top] / runs[top]) if runs[top] else 0.0  # the same for all groups of one base
                 apart = np.abs(head.take - ratio * take) + 4 * OWN_UNIT * np.abs(head.take)
                 wrong, series = wrong + apart * size * SLACK, replace(series, alpha=series.alpha * ratio)
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=tuple(direct), series=series)
