@@ -145,6 +145,7 @@ def following(network: Network, layers: Sequence[Layer]) -> dict[Anchors, Series
             if neurons:
                 asked.setdefault(names, []).append((int(neurons), shape))
     found: dict[Anchors, Series] = {}
+    grow = _grow(network, layers)
     shared = Counter(name for names in asked for name in names)
     for names, rows in asked.items():
         neurons, shapes = zip(*rows, strict=True)
@@ -153,9 +154,12 @@ def following(network: Network, layers: Sequence[Layer]) -> dict[Anchors, Series
             continue
         hull = replace(shapes[0], low=min(shape.low for shape in shapes), high=max(shape.high for shape in shapes))
         keys, most = [_keys(part) for part in hull.parts], len(names) if sigmoids.keys() >= set(names) else hull.anchors
-        series = followed(hull, keys[0], min(map(allowed, shapes)), WORTH * most, network.dtype)
-        if series is not None:
-            found |= dict(zip(names, [series, *map(nothing, keys[1:])], strict=True))
+        for shifted in (False, True):
+            series = followed(hull, keys[0], min(map(allowed, shapes)), WORTH * most, network.dtype, shifted)
+            every = [] if series is None else [series, *map(nothing, keys[1:])]
+            if every and all(granted(shape, every, grow, network.dtype) for shape in shapes):
+                found |= dict(zip(names, every, strict=True))
+                break
     return found
 
 
