@@ -148,9 +148,12 @@ def following(ways: Ways, layers: Sequence[Layer]) -> dict[Anchors, Series]:
         hull = replace(shapes[0], low=low, high=high, out_scale=shapes[0].out_scale / first.times)
         most = len(names) if sigmoids.keys() >= set(names) else hull.anchors
         within = min(map(allowed, shapes)) * first.factor
-        series = followed(hull, first.keys, within, WORTH * most, ways.dtype)
-        if series is not None:
-            found |= dict(zip(names, [series, *(nothing(way.keys) for way in others)], strict=True))
+        for shifted in (False, True):
+            series = followed(hull, first.keys, within, WORTH * most, ways.dtype, shifted)
+            every = [] if series is None else [series, *(nothing(way.keys) for way in others)]
+            if every and all(granted(shape, every, ways) for shape in shapes):
+                found |= dict(zip(names, every, strict=True))
+                break
     return found
 
 

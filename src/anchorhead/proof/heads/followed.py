@@ -58,8 +58,6 @@ STEPS = 12
 """Of the bisection for where a tail begins."""
 OVERHEAD = 3
 """What clipping and adding a piece costs, in coefficients."""
-AROUND = 8
-"""Widths of a stretch: what is further away from 0 rounds by more if it is not shifted there."""
 LEAST = 2.0**-20
 """Less of a slope is none to scale by."""
 FOLDED = 2.0**30
@@ -72,9 +70,10 @@ Keys = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """g of a shape, on its interval."""
+    """g of a shape, on its interval; shifted: whether its lines are (`followed`)."""
 
     shape: ActivationHead
+    shifted: bool
 
     @cached_property
     def target(self) -> ScalarTarget:
@@ -151,12 +150,14 @@ class Fit:
 
 
 @remembered(64)
-def followed(shape: ActivationHead, keys: Keys, allowed: float, most: int, dtype: str) -> Series | None:
+def followed(
+    shape: ActivationHead, keys: Keys, allowed: float, most: int, dtype: str, shifted: bool = True
+) -> Series | None:
     """A series, in the place of a head of these keys, that is all that the parts of a shape compute together, for the
     queries of its interval, errs by no more than is allowed and costs no more than so many coefficients; None: no such
-    series is found."""
+    series is found. shifted: whether lines begin where they count, which rounds less, and takes an operation more."""
     with precision(BITS):
-        curve, (low, high) = Curve(shape), shape.queries
+        curve, (low, high) = Curve(shape, shifted), shape.queries
         cuts = curve.cuts(low, high, dtype)
         for share in SHARES:
             within = share * allowed
@@ -223,8 +224,7 @@ def _shortest(curve: Curve, left: float, right: float, allowed: float, most: int
         return fit
     around = _origin(curve, left, right, dtype)
     for count in range(1, most + 1):
-        straight = count == 1 and min(abs(left), abs(right)) <= AROUND * (right - left)
-        origin = 0.0 if straight else around  # a line needs no origin, if that is not far away
+        origin = around if curve.shifted or count > 1 else 0.0
         belows = [0] * (count <= POLYNOMIAL) + [1] * (count == 2)
         for below in (*belows, *(b for b in (2 * (count // 4), 2 * (count // 4) - 2) if b > 0)):
             solved = fitted(curve, origin, left, right, count, below)
