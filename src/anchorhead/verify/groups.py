@@ -126,6 +126,8 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
     reads: list[Reads] = []
     moving = in_motion((one, part) for one, part, _ in groups)
     heads = _as_heads(context, [(one, values) for one, _, values in groups])
+    more = [(head.take != 0) * (len(one.keys) - 1) for (one, _, _), head in zip(groups, heads, strict=True) if head]
+    few = sum(more, np.zeros(outputs)) < 2
     for (one, claimed, values), head in zip(groups, heads, strict=True):
         if one is None:
             between = context.anything(np.eye(outputs), Forms.constants(values.T), where)
@@ -139,7 +141,7 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
                 one.logits, one.far, Forms.constants(own.T), context.quantities, context.model
             )
             if head is not None:
-                apart = _apart(head, one, own, context.model, True) + np.abs(head.take) * head.error
+                apart = _apart(head, one, own, context.model, few) + np.abs(head.take) * head.error
                 form = Forms(form.ids, *form.arrays[:3], form.rounding + apart * SLACK)
                 size = np.maximum(size, np.abs(head.take) * head.size * SLACK)
             reads.append(Reads(np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
@@ -155,7 +157,7 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
         wrong = np.abs(own - take[:, None] * base).max(axis=1) + 4 * OWN_UNIT * np.abs(own).max(axis=1)
         *direct, calm = NOTHING
         if head is not None:
-            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, len(groups) == 1))
+            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, context.model, few))
             require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
             ratio = float(np.abs(np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)).max()) * SLACK
             direct = ratio * head.error, ratio * head.size
@@ -179,11 +181,11 @@ def _as_heads(context: Context, pairs: list) -> list[Weighed | None]:
     return context.directly.weighed(logits, np.stack([values for _, values in pairs], axis=1))
 
 
-def _apart(head: Weighed, one: Reading, meant: np.ndarray, model: Arithmetic, alone: bool = False) -> np.ndarray:
-    """How far what outputs take of a head is from values (outputs, keys) that they are meant to take; alone: the sum
-    has no terms to spare for it."""
+def _apart(head: Weighed, one: Reading, meant: np.ndarray, model: Arithmetic, few: np.ndarray) -> np.ndarray:
+    """How far what outputs take of a head is from values (outputs, keys) that they are meant to take; few: which sums
+    have no terms to spare for it."""
     live = head.live[one.keys]
     own = head.take[:, None] * head.base[one.keys]
     largest = np.abs(own).max(axis=1)
     apart = np.abs(own - meant)[:, live].max(axis=1, initial=0.0) + 4 * OWN_UNIT * largest
-    return apart + 2 * alone * model.unit * largest + FOLDED * model.tiny * (1 + head.size)
+    return apart + 2 * few * model.unit * largest + FOLDED * model.tiny * (1 + head.size)
