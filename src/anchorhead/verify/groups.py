@@ -126,6 +126,8 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
     reads: list[Reads] = []
     moving = in_motion((one, part) for one, part, _ in groups)
     heads = _as_heads(context, [(one, values) for one, _, values in groups])
+    more = [(head.take != 0) * (len(one.keys) - 1) for (one, _, _), head in zip(groups, heads, strict=True) if head]
+    few = sum(more, np.zeros(outputs)) < 2
     for (one, claimed, values), head in zip(groups, heads, strict=True):
         if one is None:
             between = context.anything(np.eye(outputs), Forms.constants(values.T), where)
@@ -141,7 +143,7 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
             )
             if head is not None:
                 error, most, _ = head.read(softmax=True)
-                apart = _apart(head, one, own, most, context.model, True) + np.abs(head.take) * error
+                apart = _apart(head, one, own, most, context.model, few) + np.abs(head.take) * error
                 form = Forms(form.ids, *form.arrays[:3], form.rounding + apart * SLACK)
                 size = np.maximum(size, np.abs(head.take) * most * SLACK)
             reads.append(Reads(np.eye(outputs), form, size, np.full(outputs, float(len(one.keys)))))
@@ -159,7 +161,7 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
         if head is not None:
             whole = one.logits.whole  # logits of the number that heads ask with are off by as much as all of them
             error, size, series = head.read(softmax=whole)
-            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, size, context.model, len(groups) == 1))
+            wrong = np.maximum(wrong, _apart(head, one, take[:, None] * base, size, context.model, few))
             require(bool((take != 0)[head.take != 0].all()), "direct: values of a group that are taken otherwise")
             ratios = np.divide(head.take, take, out=np.zeros(outputs), where=take != 0)
             most = float(np.abs(ratios).max()) * SLACK
@@ -194,12 +196,12 @@ def _follows(head: Weighed | None, claimed: Claimed | None) -> bool:
 
 
 def _apart(
-    head: Weighed, one: Reading, meant: np.ndarray, size: float, model: Arithmetic, alone: bool = False
+    head: Weighed, one: Reading, meant: np.ndarray, size: float, model: Arithmetic, few: np.ndarray
 ) -> np.ndarray:
     """How far what outputs take of a head, of this size, is from values (outputs, keys) that they are meant to take;
-    alone: the sum has no terms to spare for it."""
+    few: which sums have no terms to spare for it."""
     live = head.live[one.keys]
     own = head.take[:, None] * head.base[one.keys]
     largest = np.abs(own).max(axis=1)
     apart = np.abs(own - meant)[:, live].max(axis=1, initial=0.0) + 4 * OWN_UNIT * largest
-    return apart + 2 * alone * model.unit * largest + FOLDED * model.tiny * (1 + size)
+    return apart + 2 * few * model.unit * largest + FOLDED * model.tiny * (1 + size)

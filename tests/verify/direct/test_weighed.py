@@ -131,10 +131,13 @@ def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
 
 
 def test_groups_that_are_alone_are_granted_more() -> None:
-    """One product with what is read, and the rounding of what is taken, have no other terms to hide behind."""
-    values = np.array([[[-1.0, 0.7]], [[-0.1, 0.07]]]).astype("float32").astype(np.float64)
-    _, (mine,), _ = _valued(SMOOTH, values, "float32", (-2.0, 2.0), True)
-    assert (mine.off >= 2 * MODELS["float32"].unit * np.abs(values).max(axis=(1, 2))).all()
+    """One product with what is read, and the rounding of what is taken, have no other terms to hide behind; so it is of
+    an output that takes one of several groups."""
+    row = np.array([-1.0, 0.7])
+    for takes in ([[1.0], [0.1]], [[1.0, 0.0], [0.1, 0.0]]):
+        values = (np.array(takes)[:, :, None] * row).astype("float32").astype(np.float64)
+        _, (mine, *_), _ = _valued(SMOOTH, values, "float32", (-2.0, 2.0), True)
+        assert (mine.off >= 2 * MODELS["float32"].unit * np.abs(values).max(axis=(1, 2))).all()
 
 
 def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> None:
