@@ -5,8 +5,8 @@ at most 1,000 rows. Both are over the time that torch takes for the MLP (linear,
 the same dtype: processor time of one thread, medians of rounds in which both run in turn. Memory that was freed stays
 with the process, or the MLP's fresh arrays would cost it several times its time. "passes": what the arithmetic of ReLUs
 alone takes, the MLP's two products, clipping, a shift, a square and a cube of every query, without any call around it.
-Heads of smooth activations are quotients of polynomials, those with a kink sums of clipped ones, and those of tanh and
-sigmoid, of two keys, sigmoids; what none of these follows within the certificate runs as softmaxes.
+Activations are quotients of polynomials, or sums of clipped ones, and those of tanh and sigmoid, heads of two keys,
+sigmoids; what none of these follows within the certificate runs as softmaxes.
 """
 
 from __future__ import annotations

@@ -212,7 +212,8 @@ class Claims:
         return Explained(form, float(proven.reach.sum()), float(proven.mass.sum()), words, error)
 
 
-NOTHING = Part(*[np.zeros(1)] * 9, EXACT, whole=True)
+_0 = np.zeros(1)
+NOTHING = Part(_0, _0, _0, _0, _0, _0, _0, _0, _0, EXACT, whole=True)
 """A softmax that reads 0."""
 
 

@@ -177,8 +177,9 @@ def nothing(keys: Keys) -> Series:
     return Series(*_listed(keys), 0.0, 0.0, 0.0, (), 1.0, 0.0, math.inf, 0.0)
 
 
-def _listed(keys: Keys) -> list[tuple[float, ...]]:
-    return [tuple(one.tolist()) for one in keys]
+def _listed(keys: Keys) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    slopes, offsets, values = (tuple(one.tolist()) for one in keys)
+    return slopes, offsets, values
 
 
 def _cost(fits: Sequence[Fit]) -> int:
@@ -205,7 +206,8 @@ def _with_tails(curve: Curve, low: float, high: float, share: float, dtype: str)
             near, far = end, other
             for _ in range(STEPS):
                 middle = float(np.dtype(dtype).type((near + far) / 2))
-                short = _shortest(curve, *sorted((end, middle)), share, count, dtype) is not None
+                left, right = sorted((end, middle))
+                short = _shortest(curve, left, right, share, count, dtype) is not None
                 near, far = (middle, far) if short else (near, middle)
             ends.append(near)
         left, right = ends
