@@ -39,7 +39,7 @@ CASES = [
     *(f"10-256-1, {dtype}, {form}, {layout}" for form, layout in WAYS for dtype in WITHIN),
     *(f"10-256-1, {dtype}, two-layer, transformer, {name}" for name in OTHERS for dtype in WITHIN),
     *(f"10-1024-1, {dtype}, two-layer, transformer, {name}" for name in ("gelu", "silu", "tanh") for dtype in WITHIN),
-    *(f"10-256-1, {dtype}, attention-softmax, transformer, {name}" for name in ("gelu", "tanh") for dtype in WITHIN),
+    *(f"10-256-1, {dtype}, attention-softmax, transformer, {name}" for name in OTHERS for dtype in WITHIN),
     *(f"64-256-256-8, {dtype}, deep, transformer, {name}" for name in OTHERS for dtype in WITHIN),
     *(f"64-256-256-10, {dtype}, deep, transformer" for dtype in WITHIN),
     *(f"{sizes}, {dtype}, two-layer, transformer" for sizes in ("10-1024-1", "10-10000-1") for dtype in WITHIN),

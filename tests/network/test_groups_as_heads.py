@@ -18,7 +18,7 @@ from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import DirectModule, Neurons
 from anchorhead.network.direct.two_keys import SigmoidHead
 from anchorhead.network.direct.weighed import Weighed
-from anchorhead.proof.heads.smooth import magnitude
+from anchorhead.proof.heads.quotients import magnitude
 from anchorhead.proof.heads.two_keys import two_keys
 from anchorhead.proof.heads.ways import Ways
 

@@ -66,9 +66,10 @@ def test_bases_are_those_that_run(name: str, seed: int) -> None:
         np.testing.assert_array_equal(np.flatnonzero(one.live), np.sort(live))
         np.testing.assert_array_equal(one.take, theirs.takes[:, n])
         keys = slopes[live], offsets[live], one.base[live]
-        read = Directly(model, heads_directly.stored(keys, dtype)).read(*keys, (low, high))
-        assert read != NOTHING
-        assert (one.error, one.size, one.calm) == read
+        for softmax in (True, False):
+            read = Directly(model, heads_directly.stored(keys, dtype)).read(*keys, (low, high), softmax=softmax)
+            assert read != NOTHING
+            assert one.read(softmax=softmax) == read
 
 
 def test_groups_of_one_base_are_counted_on_all_of_their_intervals() -> None:
@@ -82,7 +83,7 @@ def test_groups_of_one_base_are_counted_on_all_of_their_intervals() -> None:
         logits = [(*keys[:2], first), (*keys[:2], other)]
         for found in Directly(model, stored).weighed(logits, values):
             assert found is not None
-            assert (found.error, found.size, found.calm) == whole
+            assert found.read(softmax=True) == whole
 
 
 def _both(
@@ -117,17 +118,26 @@ def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
     for mine, head in zip(taken, heads, strict=True):
         assert head is not None
         (part,) = mine.unit.parts
+        error, size, series = head.read(softmax=False)
         for o, (take, off) in enumerate(zip(mine.take, mine.off, strict=True)):
             own = [Fraction(head.take[o]) * Fraction(one) for one in head.base]
             meant = [Fraction(take) * Fraction(one) for one in part.values]
             assert max(abs(x - y) for x, y in zip(own, meant, strict=True)) <= Fraction(off)
-            assert abs(head.take[o]) * head.error <= abs(take) * part.direct[0]
-            assert abs(head.take[o]) * head.size <= abs(take) * part.direct[1]
-            if part.calm is not None:
-                assert head.calm is not None
-                assert abs(head.take[o]) * head.calm[0] <= abs(take) * part.calm[0] <= abs(take) * part.direct[0]
-                assert part.calm[1] == head.calm[1]
-        assert (part.direct[0] > 0) == (part.calm is not None) == (name != "smooth")
+            assert abs(head.take[o]) * error <= abs(take) * part.direct[0]
+            assert abs(head.take[o]) * size <= abs(take) * part.direct[1]
+            if part.series is not None:
+                assert series is not None
+                apart = Fraction(head.take[o]) * Fraction(series.alpha) - Fraction(take) * Fraction(part.series.alpha)
+                assert abs(apart) * Fraction(size) <= Fraction(off)
+                assert replace(part.series, alpha=series.alpha) == series
+        assert (part.direct[0] > 0) == (part.series is not None) == (name != "smooth")
+
+
+def test_groups_of_one_base_have_one_series() -> None:
+    """So that they are proven once, whatever is rounded in what outputs take of them."""
+    keys, dtype = heads_directly.HEADS[KINK][:2]
+    _, taken, _ = _valued(keys, table(keys, dtype, 1, 4, 5), dtype, (-2.0, 2.0), True)
+    assert len({mine.unit.parts[0].series for mine in taken}) == 1
 
 
 def test_groups_that_are_alone_are_granted_more() -> None:
@@ -147,13 +157,15 @@ def test_groups_of_which_one_key_is_heard_are_as_far_off_as_their_series() -> No
     keys = (*logits, (read - read[0]).astype(dtype).astype(np.float64))
     values = table(keys, dtype, 2)
     assert not values[:, :, 0].any()
+    (mine, *_) = _valued(keys, values, dtype, (low, low / 2), True)[1]  # what is claimed of it, the series may follow
+    assert mine.unit.parts[0].series is not None
     context, taken, found = _valued(keys, values, dtype, (low, low / 2))
     assert not taken
     heads = context.directly.weighed([(*keys[:2], (low, low / 2))] * 4, values)
     wrong = np.zeros(3)
     for head in heads:
         assert head is not None
-        wrong += np.abs(head.take) * head.error
+        wrong += np.abs(head.take) * head.read(softmax=True)[0]
     assert (wrong > 0).all()
     assert (found.rounding[0] >= wrong).all()
     values = table(SMOOTH, dtype, 3)
