@@ -217,16 +217,14 @@ class Reading:
         alone = all(not one.skip and all(number == 1 for number, *_ in one.reads) for one in made)
         require(alone, "a push is more than what is read")
         reads = alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
-        theirs = sorted(self._examples(reads, t) for t in body.carriers)
-        require(theirs == [[i] for i in range(body.examples)], "not every example is read once")
+        examples = sorted(self._examples(reads, t) for t in body.carriers)
+        require(examples == [[i] for i in range(body.examples)], "not every example is read once")
         units = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
         along = [(w, *unit) for w, unit in zip(body.of_w[0], units, strict=True)]
         _, y = body.entry(row, len(row) - 1)
         label = () if y == ONE else (ONE, y, body.symbols.rounded[y])
-        columns = [[c for *_, c in one.reads] for one in made]
-        anchors = [
-            self._anchors(*one, along, label, units) for one in zip(reads, zip(*columns, strict=True), strict=True)
-        ]
+        each = zip(reads, zip(*([c for *_, c in one.reads] for one in made), strict=True), strict=True)
+        anchors = [self._anchors(one, theirs, along, label, units) for one, theirs in each]
         return heads_of(tuple(anchors), self.links[0], self.model, self.target.size)
 
     def _examples(self, reads: Sequence[Read], t: int) -> list[int]:
