@@ -123,8 +123,9 @@ class Reading:
         shrunk = [one for one in self.target.thresholds if one is not None]
         if anchors is None:
             return None
-        off = float(abs(shrunk[0] - Fraction(float(shrunk[0])))) * SLACK
-        return Clip(_part(anchors, self.model), float(shrunk[0]), off, len(shrunk), self.aim)
+        (slopes, _, constants, values), tau = anchors, float(shrunk[0])
+        off = float(abs(shrunk[0] - Fraction(tau))) * SLACK
+        return Clip(part_of(slopes, constants, values, self.model), tau, off, len(shrunk), self.aim)
 
     def _average(self, i: int, reads: Sequence[tuple[Read, list[int]]]) -> tuple[tuple[float, ...], tuple[int, ...]]:
         """Sharpnesses, and what carries the link of each sort of rows; nothing where logits are of arguments."""
@@ -245,16 +246,10 @@ def heads_of(parts: tuple[Anchors, ...], link: Link, model: Arithmetic, size: in
         of_label = bool(size) and link.form == "labelled" and not slopes.any()
         argument = np.array_equal(labels, -slopes if size and link.form == "residual" else 0 * slopes)
         require(of_label or argument, f"anchors of no link of the form {link.form}")
-        found[of_label].append(_part((labels if of_label else slopes, labels, constants, values), model))
+        found[of_label].append(part_of(labels if of_label else slopes, constants, values, model))
     good = bool(found[0]) and bool(found[1]) == (bool(size) and link.form == "labelled")
     require(good, "a label is not taken off its link")
     return Heads(tuple(found[0]), tuple(found[1]), roundings=roundings)
-
-
-def _part(anchors: Anchors, model: Arithmetic) -> Part:
-    slopes, _, constants, values = anchors
-    require(bool(((constants != 0).sum(axis=1) <= 1).all()), "an anchor of a link has too many offsets")
-    return part_of(np.stack([slopes, constants.sum(axis=1), values], axis=1), model)
 
 
 def _grid(slopes: np.ndarray, labels: np.ndarray, constants: np.ndarray, values: np.ndarray) -> Grid:
