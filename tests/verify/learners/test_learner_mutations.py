@@ -127,17 +127,19 @@ def _one_pass(self: body.Body, start: held.Held, steps: tuple[Any, ...]) -> held
     return end
 
 
-def _read_by_scores(f: Callable[..., held.Read]) -> Callable[..., held.Read]:
+def _read_by_scores(f: Callable[..., list[held.Read]]) -> Callable[..., list[held.Read]]:
     """What is read with constants and labels alone is nothing."""
 
-    def read(self: held.Layers, *args: Any) -> held.Read:
-        found, rounded = f(self, *args), self.symbols.rounded
-        given = [held.ONE, *rounded, *rounded.values()]
-        moved = (found.terms != 0) & ~(np.isin(found.asks, given) & np.isin(found.holds, given))
-        nothing = replace(found.values, number=0 * found.values.number)
-        return found if moved.any() else replace(found, values=nothing)
+    def reads(self: held.Layers, *args: Any) -> list[held.Read]:
+        given = [held.ONE, *self.symbols.rounded, *self.symbols.rounded.values()]
+        found = []
+        for one in f(self, *args):
+            moved = (one.terms != 0) & ~(np.isin(one.asks, given) & np.isin(one.holds, given))
+            nothing = replace(one.values, number=0 * one.values.number)
+            found.append(one if moved.any() else replace(one, values=nothing))
+        return found
 
-    return read
+    return reads
 
 
 def _though_it_vanished(f: Callable[..., held.Held]) -> Callable[..., held.Held]:
@@ -318,7 +320,7 @@ MUTATIONS = {
         body.Body, "_settled", lambda f: _one_pass, accepts("logistic lasso", forged.reference_that_moves),
     ),
     "held: what is off reads nothing": Mutation(
-        held.Layers, "_read", _read_by_scores, accepts("two variables", forged.something_that_is_off),
+        held.Layers, "_reads", _read_by_scores, accepts("two variables", forged.something_that_is_off),
     ),
     "held: what heads made is small": Mutation(
         held.Symbols, "make", lambda f: lambda self, made: _small(self, f(self, made)),

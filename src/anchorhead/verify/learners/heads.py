@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from anchorhead.verify.errors import require
 from anchorhead.verify.grids.head import Grid
 from anchorhead.verify.grids.smooth import verify_grid
 from anchorhead.verify.learners.link import Link
@@ -28,19 +29,19 @@ from anchorhead.verify.scalar.cells import prove
 from anchorhead.verify.scalar.part import Claim, Part
 
 
-def part_of(anchors: np.ndarray, model: Arithmetic) -> Part:
-    """A softmax on one number of anchors (tokens, 3): slope, offset and value."""
-    slopes, offsets, values = anchors.T
-    nothing, vanished = np.zeros(len(anchors)), VANISHED * model.tiny * (1 + np.abs(slopes))
+def part_of(slopes: np.ndarray, constants: np.ndarray, values: np.ndarray, model: Arithmetic) -> Part:
+    """A softmax on one number; constants (anchors, n): of an anchor one is its offset, and all others are 0."""
+    require(bool(((constants != 0).sum(axis=1) <= 1).all()), "an anchor of a link has too many offsets")
+    offsets, nothing = constants.sum(axis=1), np.zeros(len(slopes))
+    vanished = VANISHED * model.tiny * (1 + np.abs(slopes))
     return Part(slopes, offsets, values, np.abs(offsets), np.abs(offsets), (offsets != 0) + 0.0, vanished, nothing,
                 nothing, model)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class At:
-    """low, high: of the argument. labels: of |y|. terms: T above. weight: a bound on sum |w_j| and on
-    the entries of rows. aim: an error that is
-    good enough."""
+    """low, high: of the argument. labels: of |y|. terms: T above. weight: a bound on sum |w_j| and on the entries of
+    rows. aim: an error that is good enough."""
 
     low: float
     high: float

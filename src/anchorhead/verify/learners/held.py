@@ -193,20 +193,21 @@ class Symbols:
         may be anything where something is met that is not known, or a product of which neither factor is 1 or -1 times
         its quantity: then a number that vanished might be multiplied by a large one.
         """
-        count, sizes, both = query.number.shape[1], np.array(self.sizes), (query, keys)
-        filled = [one.number != 0 for one in both]
-        odd = [some & (np.abs(one.number) != 1) for some, one in zip(filled, both, strict=True)]
-        size = [
-            np.where(some, np.abs(one.number) * sizes[one.symbol], 0) for some, one in zip(filled, both, strict=True)
-        ]
-        unknown = [np.isnan(one) for one in size]
-        constant = [np.where((one.symbol == ONE) & ~np.isnan(one.number), one.number, 0.0) for one in both]
-        wild = [(unknown[0], filled[1]), (filled[0], unknown[1]), odd]
-        anything = sum(one.astype(float) @ other.T.astype(float) for one, other in wild) > 0
-        whole = np.nan_to_num(size[0]) @ np.nan_to_num(size[1]).T
-        off = whole - np.abs(constant[0]) @ np.abs(constant[1]).T + 1.0
+        sizes, count = np.array(self.sizes), query.number.shape[1]
+
+        def sides(x: Held) -> tuple[np.ndarray, ...]:
+            filled = x.number != 0
+            size = np.where(filled, np.abs(x.number) * sizes[x.symbol], 0.0)
+            unknown, odd = np.isnan(size), filled & (np.abs(x.number) != 1)
+            constant = np.where((x.symbol == ONE) & ~unknown, x.number, 0.0)
+            return constant, np.where(unknown, 0.0, size), *(one.astype(float) for one in (filled, unknown, odd))
+
+        (one, size, *asks), (other, sizes_of_keys, *holds) = sides(query), sides(keys)
+        anything = sum(a @ b.T for a, b in zip(asks, (holds[1], holds[0], holds[2]), strict=True)) > 0
+        whole = size @ sizes_of_keys.T
+        off = whole - np.abs(one) @ np.abs(other).T + 1.0
         off += (float(self.model.gamma(count + 4)) + 4 * own_error(count)) * whole
-        low, high = (constant[0] @ constant[1].T + sign * np.where(anything, np.inf, off) for sign in (-1, 1))
+        low, high = (one @ other.T + sign * np.where(anything, np.inf, off) for sign in (-1, 1))
         return ~(high + SILENT <= low.max(axis=1, keepdims=True))
 
 
@@ -255,14 +256,7 @@ class Layers:
                 for h in range(heads):
                     query = asked.at(askers, slice(h * size, (h + 1) * size))
                     key, value = (one[min(h, len(one) - 1)].at(visible) for one in (keys, values))
-                    heard = self.symbols.heard(query, key)
-                    each = zip(askers, heard, strict=True)
-                    reads.append(
-                        [
-                            self._read(h, t, query.at(i), key.at(who), value.at(who), visible[who], known)
-                            for i, (t, who) in enumerate(each)
-                        ]
-                    )
+                    reads.append(self._reads(h, query, key, value, np.array(askers), visible, known))
                 for t, own in zip(askers, zip(*reads, strict=True), strict=True):
                     for g in touched.tolist():
                         kept = float(y.number[t, g]), int(y.symbol[t, g])
@@ -270,20 +264,28 @@ class Layers:
                         y.number[t, g], y.symbol[t, g] = found
         return y
 
-    def _read(
-        self, h: int, t: int, query: Held, keys: Held, values: Held, places: np.ndarray, known: dict[tuple, Any]
-    ) -> Read:
-        """What token t reads by head h from the keys that it hears; NaN is what may be anything."""
-        nothing = (query.number == 0) | (keys.number == 0)
-        plain = (np.abs(query.number) == 1) | (np.abs(keys.number) == 1)
-        terms = np.where(nothing, 0.0, np.where(plain, query.number * keys.number, np.nan))
-        asks = np.where(nothing.all(axis=0), ONE, query.symbol)
-        holds = np.where(nothing, ONE, keys.symbol)
-        found = Read(self.label[places], terms, asks, holds, values)
-        name = h, *(one.tobytes() for one in (found.keys, terms, asks, holds, values.number, values.symbol))
-        read = known.setdefault(name, found)
-        read.tokens[t] = places
-        return read
+    def _reads(
+        self, h: int, query: Held, keys: Held, values: Held, askers: np.ndarray, visible: np.ndarray,
+        known: dict[tuple, Any],
+    ) -> list[Read]:  # fmt: skip
+        """What tokens read by head h from those that they see, by what they ask; NaN is what may be anything."""
+        each = [number.tobytes() + symbol.tobytes() for number, symbol in zip(query.number, query.symbol, strict=True)]
+        alike: dict[bytes, list[int]] = {}
+        for i, name in enumerate(each):
+            alike.setdefault(name, []).append(i)
+        found: dict[bytes, Read] = {}
+        every = self.symbols.heard(query.at([some[0] for some in alike.values()]), keys)
+        for (name, some), heard in zip(alike.items(), every, strict=True):
+            ask, key, value, places = query.at(some[0]), keys.at(heard), values.at(heard), visible[heard]
+            nothing = (ask.number == 0) | (key.number == 0)
+            plain = (np.abs(ask.number) == 1) | (np.abs(key.number) == 1)
+            terms = np.where(nothing, 0.0, np.where(plain, ask.number * key.number, np.nan))
+            asks, holds = np.where(nothing.all(axis=0), ONE, ask.symbol), np.where(nothing, ONE, key.symbol)
+            read = Read(self.label[places], terms, asks, holds, value)
+            content = (one.tobytes() for one in (read.keys, terms, asks, holds, value.number, value.symbol))
+            found[name] = known.setdefault((h, *content), read)
+            found[name].tokens.update(dict.fromkeys(askers[some].tolist(), places))
+        return [found[name] for name in each]
 
     def _kept(self, skip: np.ndarray, x: Held) -> Held:
         """What a skip makes of features: known are those that it leaves as they are, and constants."""

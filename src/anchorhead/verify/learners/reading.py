@@ -123,8 +123,9 @@ class Reading:
         shrunk = [one for one in self.target.thresholds if one is not None]
         if anchors is None:
             return None
-        off = float(abs(shrunk[0] - Fraction(float(shrunk[0])))) * SLACK
-        return Clip(_part(anchors, self.model), float(shrunk[0]), off, len(shrunk), self.aim)
+        (slopes, _, constants, values), tau = anchors, float(shrunk[0])
+        off = float(abs(shrunk[0] - Fraction(tau))) * SLACK
+        return Clip(part_of(slopes, constants, values, self.model), tau, off, len(shrunk), self.aim)
 
     def _average(self, i: int, reads: Sequence[tuple[Read, list[int]]]) -> tuple[tuple[float, ...], tuple[int, ...]]:
         """Sharpnesses, and what carries the link of each sort of rows; nothing where logits are of arguments."""
@@ -217,16 +218,14 @@ class Reading:
         alone = all(not one.skip and all(number == 1 for number, *_ in one.reads) for one in made)
         require(alone, "a push is more than what is read")
         reads = alike([[read for _, read, _ in one.reads] for one in made], "what entries of w read")
-        theirs = sorted(self._examples(reads, t) for t in body.carriers)
-        require(theirs == [[i] for i in range(body.examples)], "not every example is read once")
+        examples = sorted(self._examples(reads, t) for t in body.carriers)
+        require(examples == [[i] for i in range(body.examples)], "not every example is read once")
         units = [(s, body.symbols.rounded.get(s, s)) for _, s in body.entries(row, self.shown.factors)]
         along = [(w, *unit) for w, unit in zip(body.of_w[0], units, strict=True)]
         _, y = body.entry(row, len(row) - 1)
         label = () if y == ONE else (ONE, y, body.symbols.rounded[y])
-        columns = [[c for *_, c in one.reads] for one in made]
-        anchors = [
-            self._anchors(*one, along, label, units) for one in zip(reads, zip(*columns, strict=True), strict=True)
-        ]
+        each = zip(reads, zip(*([c for *_, c in one.reads] for one in made), strict=True), strict=True)
+        anchors = [self._anchors(one, theirs, along, label, units) for one, theirs in each]
         return heads_of(tuple(anchors), self.links[0], self.model, self.target.size)
 
     def _examples(self, reads: Sequence[Read], t: int) -> list[int]:
@@ -247,16 +246,10 @@ def heads_of(parts: tuple[Anchors, ...], link: Link, model: Arithmetic, size: in
         of_label = bool(size) and link.form == "labelled" and not slopes.any()
         argument = np.array_equal(labels, -slopes if size and link.form == "residual" else 0 * slopes)
         require(of_label or argument, f"anchors of no link of the form {link.form}")
-        found[of_label].append(_part((labels if of_label else slopes, labels, constants, values), model))
+        found[of_label].append(part_of(labels if of_label else slopes, constants, values, model))
     good = bool(found[0]) and bool(found[1]) == (bool(size) and link.form == "labelled")
     require(good, "a label is not taken off its link")
     return Heads(tuple(found[0]), tuple(found[1]), roundings=roundings)
-
-
-def _part(anchors: Anchors, model: Arithmetic) -> Part:
-    slopes, _, constants, values = anchors
-    require(bool(((constants != 0).sum(axis=1) <= 1).all()), "an anchor of a link has too many offsets")
-    return part_of(np.stack([slopes, constants.sum(axis=1), values], axis=1), model)
 
 
 def _grid(slopes: np.ndarray, labels: np.ndarray, constants: np.ndarray, values: np.ndarray) -> Grid:
