@@ -66,3 +66,11 @@ def test_a_head_of_which_nothing_can_be_told_is_refused(monkeypatch: pytest.Monk
     )
     with pytest.raises(NotVerified, match="cannot be told"):
         cells.prove([replace(part)], claim, [ends], MODELS["float32"])
+
+
+@pytest.mark.parametrize("ends", [(np.nan, np.nan), (1.0, -1.0)])
+def test_a_head_on_no_number_is_refused(ends: tuple[float, float]) -> None:
+    """Nothing would be off on no number."""
+    part, claim, *_ = adversary.head("tanh, float32")
+    with pytest.raises(NotVerified, match="on no number"):
+        cells.prove([part], claim, [ends], MODELS["float32"])
