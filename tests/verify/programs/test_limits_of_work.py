@@ -12,7 +12,7 @@ from anchorhead.verify.errors import NotVerified
 from anchorhead.verify.forms import Forms, Quantities, mapped
 from anchorhead.verify.programs import entries
 from anchorhead.verify.programs.exact import Exact
-from anchorhead.verify.programs.program import Attend, Dot, Input, Program
+from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Program
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar import cells
 from anchorhead.verify.series import MAX_FITTING, that_may_run
@@ -26,6 +26,30 @@ def test_tokens_that_meet_tokens_are_few(step: Dot | Attend) -> None:
     many = [[1.0]] * (int(entries.MAX_PAIRS**0.5) + 1)
     with pytest.raises(NotVerified, match="1,025 x 1,025 tokens meet"):
         entries._step(step, [many], {})
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Affine((0,), (np.zeros((1000, 1)),), (None,), np.zeros((1, 1000)), None),
+        Apply((adversary.expression("sin(x) + cos(x)"),), np.zeros(500, int), (0,), ("x",)),
+        Dot(0, 0),
+        Attend(0, 0, 0, None),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_entries_are_few(step: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1,000 tokens: one step is few, four are too many."""
+    rules = {name: lambda *args: 0.0 for name in ("add", "mul", "div", "exp", "sin", "cos", "number")}
+    tokens, first = [[0.0]] * 1000, Input(("x",), 1000, None, None, None)
+    monkeypatch.setattr(entries, "MAX_PARTS", 3_000_000)
+    for count, few in ((1, True), (4, False)):
+        program = Program((first, *[step] * count), ("x",) * (count + 1), (count,), (), True)
+        if few:
+            assert len(entries.entries(program, tokens, rules)) == 1000
+        else:
+            with pytest.raises(NotVerified, match="entry by entry"):
+                entries.entries(program, tokens, rules)
 
 
 def test_coefficients_are_few() -> None:
