@@ -156,6 +156,7 @@ class Forms:
 def joined(parts: Sequence[Forms], axis: int = 0) -> Forms:
     """Tokens after tokens (axis 0), or features beside features (axis 1)."""
     ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
+    require_few(sum(prod(part.shape) for part in parts), len(ids))
     every = [part.aligned(ids) for part in parts]
     return Forms(ids, *(np.concatenate(arrays, axis) for arrays in zip(*(one.arrays for one in every), strict=True)))
 
@@ -164,6 +165,7 @@ def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
     """The exact sum of forms of one shape. An addition in float64 loses at most u of its result, and nothing if a
     summand or the result is 0."""
     ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
+    require_few(*parts[0].shape, len(ids))
     size = quantities.size(ids)
     first, *rest = (part.aligned(ids).arrays for part in parts)
     coefficients, constant, approximation, rounding = first

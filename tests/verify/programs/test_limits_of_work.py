@@ -9,9 +9,11 @@ import pytest
 
 from anchorhead.verify import functions
 from anchorhead.verify.errors import NotVerified
-from anchorhead.verify.forms import Forms, Quantities, mapped
+from anchorhead.verify.files import Stored
+from anchorhead.verify.forms import Forms, Quantities, joined, mapped
+from anchorhead.verify.grammar import _Reader
 from anchorhead.verify.programs import entries
-from anchorhead.verify.programs.exact import Exact
+from anchorhead.verify.programs.exact import Exact, _apart
 from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input, Program
 from anchorhead.verify.rounding import MODELS
 from anchorhead.verify.scalar import cells
@@ -63,6 +65,19 @@ def test_coefficients_are_few() -> None:
     x = Forms(np.arange(2**12), np.zeros((2**12, 1, 2**12)), *[np.zeros((2**12, 1))] * 3)
     with pytest.raises(NotVerified, match="4096 x 17 x 4096"):
         mapped(np.ones((17, 1)), None, x, Quantities(), MODELS["float32"])
+    nothing = [np.zeros((1, 1))] * 3
+    with pytest.raises(NotVerified, match="16385 x 16385"):
+        joined([Forms(np.array([n]), np.ones((1, 1, 1)), *nothing) for n in range(tokens)])
+    with pytest.raises(NotVerified, match="16385 x 1 x 1 x 16385"):
+        _apart(np.ones((tokens, 1, 1)))
+
+
+def test_blocks_are_few() -> None:
+    """A map of 16,385 blocks of one number each has as many squared."""
+    layer = {"layer": "Linear", "weight": {"tensor": "blocks"}}
+    stored = Stored({}, None, None, None, {"blocks": np.ones((2**14 + 1, 1, 1))})
+    with pytest.raises(NotVerified, match="16385 blocks"):
+        _Reader(stored).layer(layer, 0)
 
 
 def test_cells_of_long_functions_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
