@@ -24,12 +24,11 @@ from anchorhead.verify.rounding import FOLDED, OWN_UNIT, SLACK, Arithmetic, dot_
 EXACT = Arithmetic("exact", 0.0, 0.0, np.inf)
 """Arithmetic that rounds nothing, for what a program says."""
 SMALLEST = 2.0**-960
-"""Coefficients and constants are no smaller: quantities and later weights are up to 2^1024, and what underflows in
-float64 would be nothing of them."""
+"""Coefficients are no smaller: quantities are up to 2^1024, and what underflows in float64 would be nothing of them."""
 MAX_COEFFICIENTS = 2**28
 """Of one array, which may be the product of what few numbers of a file say: two gigabytes."""
 LEAST = 2.0**-1022
-"""More than what bounds in float64 lose to underflow, by which errors that are not 0 are larger."""
+"""More than what a product of constants, or a bound, loses to underflow in float64: later weights are up to 2^1024."""
 
 
 class Quantities:
@@ -157,6 +156,7 @@ class Forms:
 def joined(parts: Sequence[Forms], axis: int = 0) -> Forms:
     """Tokens after tokens (axis 0), or features beside features (axis 1)."""
     ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
+    require_few(sum(prod(part.shape) for part in parts), len(ids))
     every = [part.aligned(ids) for part in parts]
     return Forms(ids, *(np.concatenate(arrays, axis) for arrays in zip(*(one.arrays for one in every), strict=True)))
 
@@ -165,6 +165,7 @@ def summed(parts: Sequence[Forms], quantities: Quantities) -> Forms:
     """The exact sum of forms of one shape. An addition in float64 loses at most u of its result, and nothing if a
     summand or the result is 0."""
     ids = np.unique(np.concatenate([part.ids for part in parts])).astype(int)
+    require_few(*parts[0].shape, len(ids))
     size = quantities.size(ids)
     first, *rest = (part.aligned(ids).arrays for part in parts)
     coefficients, constant, approximation, rounding = first
@@ -203,8 +204,8 @@ def mapped(
     stays as exact as it was, and the float64 of this file loses what it rounds where a bias is added. So it does where
     no quantity is in two features, up to powers of two: then coefficients are entries of W. Of other rows it loses at
     most own_error(n) (|W| (|coefficients| |quantities| + |constant|) + |b|), n products not being 0, as long as no
-    coefficient or constant underflows; half of that in arithmetic that rounds nothing, where no evaluation sums in
-    float64, too. Where that underflows, or an error times a weight, LEAST is more.
+    coefficient underflows; half of that in arithmetic that rounds nothing, where no evaluation sums in float64, too.
+    LEAST is more than what that loses to underflow, or a constant or an error times a weight.
     A feature may stand for several numbers that are added up: `terms` (features,) says how many, and `size`
     (tokens, features) bounds the sum of their absolute values. Where series may be folded into the map (`direct`),
     the bias is rounded once more, or twice, and weights may underflow.
@@ -212,7 +213,7 @@ def mapped(
     require_few(len(x.constant), len(weight), len(x.ids))
     absolute, present = np.abs(weight), ~x.zero
     touched = (weight != 0).astype(np.float64)
-    least = _least(weight) * min(_least(x.coefficients), _least(x.constant))
+    least = _least(weight) * _least(x.coefficients)
     require(least >= SMALLEST, "coefficients that are too small for float64")
     coefficients = np.einsum("of,tfq->toq", weight, x.coefficients, optimize=True)
     constant = x.constant @ weight.T
@@ -228,7 +229,8 @@ def mapped(
     alone = bool(power_of_two(x.coefficients).all() and (filled.sum(axis=1) <= 1).all())
     odd = (constants & ~power_of_two(x.constant)).astype(np.float64) @ np.where(power_of_two(weight), 0.0, touched).T
     copied = lossless | (alone & (constants @ touched.T <= 1) & (odd == 0))
-    slack = np.where(copied, 0.0, own * magnitude + LEAST) + (x.error > 0) @ touched.T * LEAST
+    lost = (x.error > 0) | (constants & bool(_least(weight) * _least(x.constant) < SMALLEST))
+    slack = np.where(copied, 0.0, own * magnitude + LEAST) + lost @ touched.T * LEAST
     if bias is not None:
         bias = np.broadcast_to(bias, constant.shape)
         added = np.where((bias != 0) & (constant != 0), 2 * OWN_UNIT * np.abs(constant + bias), 0.0)

@@ -21,6 +21,8 @@ MASKS = (None, "causal", "self+registers", "registers+states")
 MAX_STEPS = 1_000_000
 MAX_DEPTH = 8
 MAX_COUNT = 2**40
+MAX_WEIGHTS = 2**28
+"""Of a map of blocks, with all that is 0 between them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +220,8 @@ class _Reader:
         mix = self.weight(row, "mix", (2,), needed=False)
         found = Linear(weight, None, mix)
         require(mix is None or weight.ndim < 4, "a Linear on the whole sequence with a mix")
+        few = weight.ndim != 3 or weight.size * len(weight) <= MAX_WEIGHTS
+        require(few, f"a Linear of {len(weight)} blocks is too large")
         bias = self.weight(row, "bias", (1, 2) if found.across else (1,), needed=False)
         if bias is not None:
             tokens = len(mix) if mix is not None else len(weight)

@@ -186,8 +186,10 @@ Found = Series | TwoKeys
 
 def read_series(stored: Stored, dtype: str) -> list[Found]:
     """Those that a file names; they are no hints, but what may be computed."""
-    data = (stored.derivation or {}).get("data")
-    rows = data.get("series", []) if isinstance(data, dict) else []
+    data = {} if stored.derivation is None else stored.derivation.get("data")
+    if not isinstance(data, dict):  # who runs the network may take pairs for an object, too
+        raise NotVerified("the data of a derivation are no object")
+    rows = data.get("series", [])
     try:
         require(isinstance(rows, list) and len(rows) <= MAX_SERIES, f"more than {MAX_SERIES} series")
         found = [_read(row, dtype) for row in rows]

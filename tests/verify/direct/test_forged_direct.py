@@ -3,6 +3,7 @@ none runs in that way."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from anchorhead.domain import Box
 from anchorhead.language.expressions.parser import parse
@@ -364,3 +367,16 @@ def test_what_is_accepted_holds(name: str) -> None:
         case.made().save(Path(folder) / "network.safetensors")
         found = verify(Path(folder) / "network.safetensors")
     assert not found.verified or case.error() <= case.bound
+
+
+def test_series_are_read_where_they_are_run(tmp_path: Path) -> None:
+    """Data that are pairs and no object: libraries make one of them."""
+    keys = [(-1.0, -1.0), (1.0, 1.0)]
+    stored = series([(-1, 0, -1), (1, 0, 1)], shift=1000.0)
+    net = Network([embed(anchors(keys)), head(grid=(2,))])
+    Forged(net, 1.5, np.zeros((1, 1)), stored=[stored]).made().save(tmp_path / "network.safetensors")
+    with safe_open(tmp_path / "network.safetensors", framework="numpy") as file:
+        header, tensors = json.loads(file.metadata()["anchorhead"]), {n: file.get_tensor(n) for n in file.keys()}  # noqa: SIM118
+    header["derivation"]["data"] = [*header["derivation"]["data"].items()]
+    save_file(tensors, tmp_path / "forged.safetensors", {"anchorhead": json.dumps(header)})
+    assert not verify(tmp_path / "forged.safetensors").verified

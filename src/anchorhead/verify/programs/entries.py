@@ -17,6 +17,8 @@ from anchorhead.verify.programs.program import Affine, Apply, Attend, Dot, Input
 
 MAX_PAIRS = 2**20
 """Tokens that meet tokens in one step: they grow as the square of what a file holds."""
+MAX_PARTS = 2**23
+"""Products and nodes of expressions in all steps, entry by entry: they grow with the tokens that there are."""
 Rules = Mapping[str, Callable[..., Any]]
 Rows = list[list[Any]]
 """Tokens, and their features."""
@@ -27,10 +29,31 @@ def entries(program: Program, inputs: Rows, rules: Rules, of: int | None = None)
     require(len(program.outputs) == 1, "a program of several outputs")
     last = program.outputs[0] if of is None else of
     found: list[Rows] = []
+    parts = 0
     for place, step in enumerate(program.steps[: last + 1]):
         require(isinstance(step, Input) == (place == 0), "a program of several inputs")
+        parts += _parts(step, found)
+        require(parts <= MAX_PARTS, f"a program of more than {MAX_PARTS:,} products, entry by entry")
         found.append(inputs if place == 0 else _step(step, found, rules))
     return found[last]
+
+
+def _parts(step: object, found: Sequence[Rows]) -> int:
+    """How many a step has."""
+    match step:
+        case Affine():
+            each = [len(found[of]) if w.ndim == 2 else len(w) for of, w in zip(step.of, step.weights, strict=True)]
+            row = sum(w.shape[-1] * (w.shape[2] if w.ndim == 4 else 1) for w in step.weights)
+            return max([len(step.bias), *each]) * step.bias.shape[1] * (1 + row)
+        case Apply():
+            nodes = [len(one.nodes) if isinstance(one, Expression) else 1 for one in step.functions]
+            return max(len(found[of]) for of in step.of) * sum(nodes[k] for k in step.which)
+        case Dot():
+            return len(found[step.a]) * len(found[step.b]) * len(found[step.a][0])
+        case Attend():
+            asked = found[step.values if step.queries is None else step.queries]
+            return len(asked) * len(found[step.values]) * (len(asked[0]) + len(found[step.values][0]))
+    return 0
 
 
 def _step(step: object, found: Sequence[Rows], rules: Rules) -> Rows:

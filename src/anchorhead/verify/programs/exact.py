@@ -255,6 +255,7 @@ def _term(weight: np.ndarray, radius: np.ndarray | None, q: Forms, quantities: Q
 
 def _apart(weight: np.ndarray) -> np.ndarray:
     """(tokens, outputs, features) as (tokens, outputs, tokens, features)."""
+    require_few(*weight.shape, len(weight))
     return np.einsum("tof,ts->tosf", weight, np.eye(len(weight)))
 
 
