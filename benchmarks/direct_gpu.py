@@ -19,7 +19,7 @@ from benchmarks.convert import forward, maps, random_network
 from benchmarks.direct import OTHERS, WITHIN
 from benchmarks.measure import command, in_own_process, interleaved
 
-NAMES = ("relu", "gelu", "silu", "tanh", "sigmoid", "elu")
+NAMES = ("relu", "gelu", "silu", "tanh", "sigmoid", "elu", "leaky_relu", "hardswish")
 CASES = [f"{sizes}, {dtype}, {name}" for sizes in ("10-256-1", "64-1024-64") for dtype in WITHIN for name in NAMES]
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 51
