@@ -108,6 +108,14 @@ def test_functions_that_fall_or_would_round_too_much_or_cost_too_much_have_none(
     assert followed(shape("gelu(x)", -3.5, 3.5), KEYS, 1e-8, 8, "float64") is None
 
 
+def test_powers_that_the_dtype_does_not_hold_have_none() -> None:
+    found = followed(CASES["a bend, closely"][0], KEYS, 1e-8, 400, "float64")
+    assert found is not None
+    assert np.isfinite(magnitude(found, -3.5, 3.5, "float32"))
+    assert not np.isfinite(magnitude(replace(found, below=()), -1e6, 1e6, "float32"))
+    assert np.isfinite(magnitude(replace(found, below=()), -1e6, 1e6, "float64"))
+
+
 def test_other_heads_are_other_series() -> None:
     of, allowed, dtype = CASES["a kink"]
     one, other = (followed(of, (KEYS[0], KEYS[1], by * KEYS[2]), allowed, 400, dtype) for by in (1.0, 2.0))

@@ -59,11 +59,13 @@ def magnitude(found: Series, low: float, high: float, dtype: str) -> float:
 
 
 def rounding(found: Series, low: float, high: float, dtype: str) -> tuple[float, float]:
-    """Bounds on how far q is off as computed, and on |scale q| + |shift|; infinite where a piece may have D = 0."""
+    """Bounds on how far q is off as computed, and on |scale q| + |shift|; infinite where a piece may have D = 0, or
+    where a power, or a coefficient times one, is not far below the largest number of the dtype."""
     arithmetic, n = arithmetic_of(dtype), len(found.beside)
+    most = float(np.finfo(dtype).max) / 8
     alone = [replace(found, **vars(one) | {"beside": ()}) for one in found.beside]
-    rows = [(1.0, *_quotient(found, low, high, arithmetic))]
-    rows += [(abs(one.scale), *_quotient(one, low, high, arithmetic)) for one in alone]
+    rows = [(1.0, *_quotient(found, low, high, arithmetic, most))]
+    rows += [(abs(one.scale), *_quotient(one, low, high, arithmetic, most)) for one in alone]
     sizes, offs = (sum(factor * one[k] for factor, *one in rows) for k in (0, 1))
     offs = offs + bool(n) * (float(arithmetic.gamma(n + 2)) * (sizes + offs) + 4 * n * arithmetic.tiny)
     return offs * UP, (abs(found.scale) * (sizes + offs) + abs(found.shift)) * UP
@@ -74,12 +76,16 @@ def _polynomials(found: Series) -> tuple[list[float], list[float]]:
     return [0.0, 1.0, *(c for _, c in found.coefficients)], [1.0, *(d for _, d in found.below)]
 
 
-def _quotient(found: Series, low: float, high: float, arithmetic: Arithmetic) -> tuple[float, float]:
-    """Bounds on |N / D|, and on how far it is off."""
+def _quotient(found: Series, low: float, high: float, arithmetic: Arithmetic, most: float) -> tuple[float, float]:
+    """Bounds on |N / D|, and on how far it is off; most: of numbers on the way."""
     start, end = (min(max(t, found.low), found.high) for t in (low, high))
     edges = np.linspace(start, end, PIECES + 1) - found.origin
     s, half = (edges[1:] + edges[:-1]) / 2, (edges[1:] - edges[:-1]) / 2 * (1 + 1e-9)
     far = np.abs(s) + half
+    for one in _polynomials(found):
+        sizes = far.max() ** np.arange(len(one))
+        if not max(sizes.max(), (np.abs(one) * sizes).sum(), np.abs(one).sum()) < most:
+            return math.inf, math.inf
     (above, n_off, n_wide), (below, d_off, d_wide) = (
         _polynomial(one, s, half, far, arithmetic) for one in _polynomials(found)
     )
