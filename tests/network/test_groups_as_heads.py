@@ -134,7 +134,7 @@ def _logits(network: ah.Network) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_sum_that_is_granted_too_little_is_computed_as_it_is_written() -> None:
-    """Of one neuron's few weights: certificates name no other evaluation, be it a series or a sigmoid that would run."""
+    """Of one neuron's few weights: certificates name no other evaluation, be it of a series or a sigmoid."""
     for name, dtype in (("relu", "float64"), ("tanh", "float32")):
         network = converted(name, dtype, neurons=1)[1]
         assert network.certificate is not None
