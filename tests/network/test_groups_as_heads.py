@@ -13,7 +13,7 @@ from torch import nn
 import anchorhead as ah
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network import Linear
-from anchorhead.network.direct import Series, TwoKeys, lower, saturated, stored_series
+from anchorhead.network.direct import Refused, Series, TwoKeys, lower, saturated, stored_series
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import DirectModule, Neurons
 from anchorhead.network.direct.stored_series import Finder
@@ -137,11 +137,14 @@ def _logits(network: ah.Network) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_sum_that_is_granted_too_little_is_computed_as_it_is_written() -> None:
-    """Of one neuron's few weights: its certificate names no other evaluation."""
-    network = converted("tanh", "float64", neurons=1)[1]
-    assert network.certificate is not None
-    assert network.certificate.evaluations == ("plain",)
+    """Of one neuron's few weights: certificates name no other evaluation, be it of a series or a sigmoid."""
+    for name, dtype in (("relu", "float64"), ("tanh", "float32")):
+        network = converted(name, dtype, neurons=1)[1]
+        assert network.certificate is not None
+        assert network.certificate.evaluations == ("plain",)
     assert not Ways.of(network, []).sums.softmaxes
+    with pytest.raises(Refused, match="err by more"):
+        Ways.of(converted("relu", "float64", neurons=1)[1], [])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -136,7 +136,7 @@ class Ways:
 
 
 def _granted(weighed: Sequence[Weighed], dtype: str) -> Sums:
-    """Of all outputs the most and the least; refused where what is taken may underflow."""
+    """Of all outputs the most and the least; refused where what is taken may underflow, or there is no room."""
     tiny, gamma = np.finfo(dtype).tiny, arithmetic_of(dtype).gamma
     takes, offs = (np.concatenate([getattr(one, name) for one in weighed], axis=1) for name in ("takes", "offs"))
     used, counts = takes != 0, np.sum([one.counts for one in weighed], axis=0)
@@ -144,7 +144,10 @@ def _granted(weighed: Sequence[Weighed], dtype: str) -> Sums:
     if least < SMALL * tiny:
         raise Refused("groups of a softmax of which hardly anything is taken")
     summed, terms, off = gamma(used.sum(axis=1) + 4), gamma(counts), np.where(used, offs, 0.0).max(axis=1)
-    return Sums(float(summed.max()), float((terms / SPARE - off).min()), float(terms.max()))
+    found = Sums(float(summed.max()), float((terms / SPARE - off).min()), float(terms.max()))
+    if found.room <= 0:
+        raise Refused("groups of a softmax that may err by more as heads")
+    return found
 
 
 def _keys(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
