@@ -24,7 +24,8 @@ by induction, since
 
 Who sees whom is what the grammar says (`readings.seen`). Rows of which a prompt has any number are one token for each
 sort; what is read of them is taken for nothing but what a lemma says of all of them (`Layers.single`). What inputs of a
-fixed number read is not followed: it is not known. What holds for one step holds for all: body.py. Lemmas (reading.py) then take logits apart, product by product, until nothing is left.
+fixed number read is not followed: it is not known. Why what holds for one step holds for all is said in body.py; lemmas
+(reading.py) take logits apart, product by product, until nothing is left.
 """
 
 from __future__ import annotations
