@@ -20,9 +20,12 @@ by induction, since
     what it lies, for all quantities up to their sizes and with all rounding (`heard`). All others weigh exactly 0;
   - of one key that is heard the weight is exactly 1, so that what it holds is copied, if it is there once; means of
     zeros are 0; and anything else that heads add to a feature is a new quantity, of which it is kept what made it
-    (`Made`). What stands there before is the same for all tokens with the same quantity.
+    (`Made`): tokens that hold it made it by the same sum, each of what it holds and hears itself.
 
-Lemmas (reading.py) then take logits apart, product by product, until nothing is left.
+Who sees whom is what the grammar says (`readings.seen`). Rows of which a prompt has any number are one token for each
+sort; what is read of them is taken for nothing but what a lemma says of all of them (`Layers.single`). What inputs of a
+fixed number read is not followed: it is not known. Why what holds for one step holds for all is said in body.py; lemmas
+(reading.py) take logits apart, product by product, until nothing is left.
 """
 
 from __future__ import annotations
