@@ -115,7 +115,7 @@ def test_sigmoids_with_another_number_are_as_far_off(name: str, number: str) -> 
 
 
 def test_heads_of_more_keys_are_no_sigmoids() -> None:
-    """Unless nothing is heard of the others, anywhere; and numbers are those of the dtype."""
+    """Unless nothing is heard of the others, anywhere; two keys have two slopes, and numbers are those of the dtype."""
     (a, g, v), dtype, _ = HEADS["tanh, float32"]
     mine, _, _ = both("tanh, float32")
     for offset in (-1.0, -700.0, -900.0):
@@ -125,6 +125,8 @@ def test_heads_of_more_keys_are_no_sigmoids() -> None:
         _read({**mine.__dict__, "slopes": a, "offsets": g, "values": v, "rate": 2.0 + 1e-12}, dtype)
     with pytest.raises(NotVerified, match="not two"):
         _read({**mine.__dict__, **{name: [-1.0, 0.0, 1.0] for name in ("slopes", "offsets", "values")}}, dtype)
+    with pytest.raises(NotVerified, match="one slope"):
+        _read({**mine.__dict__, "slopes": [0.0, 0.0], "offsets": [0.0, 1.0], "values": v}, dtype)
 
 
 def network(name: str, dtype: str, form: str) -> Network:

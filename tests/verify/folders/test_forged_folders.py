@@ -54,6 +54,12 @@ def matrices_under_two_names(held: dict[str, Any], config: dict[str, Any], repor
     held["bert.encoder.layer.0.intermediate.dense.weight"] = 2 * held["encoder.layer.0.intermediate.dense.weight"]
 
 
+def heads_under_other_names(held: dict[str, Any], config: dict[str, Any], report: dict[str, Any]) -> None:
+    """Those of the modules, and not of files."""
+    own = held.pop("vit.encoder.layer.0.mlp.activation_fn.own_value")
+    held["vit.layers.0.mlp.activation_fn.own_value"] = 2 * own
+
+
 def norms_without_weights(held: dict[str, Any], config: dict[str, Any], report: dict[str, Any]) -> None:
     config["layer_norm_elementwise_affine"] = False
 
@@ -69,6 +75,7 @@ def matrices_that_are_rounded(held: dict[str, Any], config: dict[str, Any], repo
         ("llama", biases_that_no_map_has, "mlp.up_proj has the arrays"),
         ("bert", norms_under_their_old_names, "LayerNorm has the arrays"),
         ("bert", matrices_under_two_names, "intermediate.dense has the arrays"),
+        ("vit", heads_under_other_names, "stored otherwise"),
         ("bert", norms_without_weights, "no weights"),
         ("bert", matrices_that_are_rounded, "rounded"),
     ],

@@ -21,11 +21,9 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_CONSTANT, _SIGMOID, _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER = (
+_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
-        "series_of_a_constant",
-        "sigmoid_of_a_constant",
         "series_of_nothing",
         "keys_folded_into_queries",
         "reads_beyond_the_dtype",

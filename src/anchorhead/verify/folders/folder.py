@@ -291,10 +291,16 @@ class _Arrays:
         except (OSError, SafetensorError, ValueError) as error:
             raise NotVerified(f"{folder} cannot be read: {error}") from error
 
-    def get(self, name: str) -> np.ndarray | None:
+    def _spelled(self, name: str) -> set[str]:
+        """The names under which it may be stored: transformers knows a module by each of them."""
+        names = {name}
         for was, now in self.renamed:
-            name = name.replace(was, now)
-        names = [one for one in self.files if one == name or one.endswith(f".{name}")]
+            names |= {one.replace(was, now) for one in names}
+        return names
+
+    def get(self, name: str) -> np.ndarray | None:
+        ends = tuple(f".{one}" for one in self._spelled(name))
+        names = [one for one in self.files if f".{one}".endswith(ends)]
         if not names:
             return None
         require(len(names) == len(self.files[names[0]]) == 1, f"there are several arrays {name}")
@@ -309,11 +315,11 @@ class _Arrays:
     def weight_and_bias(self, path: str, biased: bool) -> tuple[np.ndarray, np.ndarray | None]:
         """Those of a module, of which nothing else is stored, under whatever name: only what a module has is loaded,
         and what has another name may be loaded in the place of what is looked at."""
-        paths = {path}
-        for was, now in self.renamed:
-            paths |= {one.replace(was, now) for one in paths}
         stored = sorted(
-            f".{name}".partition(f".{one}.")[2] for name in self.files for one in paths if f".{one}." in f".{name}"
+            f".{name}".partition(f".{one}.")[2]
+            for name in self.files
+            for one in self._spelled(path)
+            if f".{one}." in f".{name}"
         )
         wanted = ["bias", "weight"] if biased else ["weight"]
         require(stored == wanted, f"{path} has the arrays {stored}: {wanted} are those that it is computed with"[:300])
