@@ -35,6 +35,7 @@ SERIES = [
 PIECES = (
     Piece(0.5, 0.5, 1.5, ((2, 0.3), (3, 0.1)), (), 0.75),
     Piece(-1.0, -INFINITE, -1.0, ((2, 0.1),), ((1, -0.1), (2, 0.2)), -1.25),
+    Piece(0.25, 0.25, INFINITE, (), (), 0.5),
 )
 def agree(head, kernel, t):
     one, other = t.clone(), t.clone()

@@ -36,9 +36,11 @@ class FusedSeries:
 
     def __init__(self, pieces: Sequence[Quotient], dtype: torch.dtype, device: torch.device) -> None:
         above, below = max(len(piece[4]) for piece in pieces), max(len(piece[5]) for piece in pieces)
+        lines = [len(piece[4]) == len(piece[5]) == 1 for piece in pieces]
+        pieces = [piece for kind in (True, False) for piece, line in zip(pieces, lines, strict=True) if line is kind]
         rows = [[*piece[:4], *_filled(piece[4], above), *_filled(piece[5], below)] for piece in pieces]
         self.numbers = torch.tensor(rows, dtype=dtype, device=device)
-        self.known = {"PIECES": len(pieces), "ABOVE": above, "BELOW": below}
+        self.known = {"LINES": sum(lines), "PIECES": len(pieces), "ABOVE": above, "BELOW": below}
 
     def __call__(self, t: Tensor) -> None:
         _start(_series, t, self.numbers, **self.known)
@@ -77,28 +79,30 @@ def _start(kernel: Any, t: Tensor, *arguments: Any, **known: Any) -> None:
 
 @triton.jit
 def _series(
-    t_ptr, size, numbers_ptr, PIECES: tl.constexpr, ABOVE: tl.constexpr, BELOW: tl.constexpr, BLOCK: tl.constexpr
+    t_ptr,
+    size,
+    numbers_ptr,
+    LINES: tl.constexpr,
+    PIECES: tl.constexpr,
+    ABOVE: tl.constexpr,
+    BELOW: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     t = tl.load(t_ptr + at, inside, other=0.0)
-    total = _quotient(t, numbers_ptr, ABOVE, BELOW)
-    for piece in tl.static_range(1, PIECES):
+    total = tl.zeros_like(t)
+    for piece in tl.static_range(PIECES):
         own_ptr = numbers_ptr + piece * (4 + ABOVE + BELOW)
-        total += tl.load(own_ptr) * _quotient(t, own_ptr, ABOVE, BELOW)
+        s = tl.maximum(t, tl.load(own_ptr + 1), propagate_nan=tl.PropagateNan.ALL)
+        s = tl.minimum(s, tl.load(own_ptr + 2), propagate_nan=tl.PropagateNan.ALL) - tl.load(own_ptr + 3)
+        q = s
+        if piece >= LINES and ABOVE > 1:
+            q *= _horner(s, own_ptr + 4, ABOVE)
+        if piece >= LINES and BELOW > 1:
+            q = _over(q, _horner(s, own_ptr + 4 + ABOVE, BELOW))
+        total += tl.load(own_ptr) * q
     tl.store(t_ptr + at, total, inside)
-
-
-@triton.jit
-def _quotient(t, numbers_ptr, ABOVE: tl.constexpr, BELOW: tl.constexpr):
-    s = tl.maximum(t, tl.load(numbers_ptr + 1), propagate_nan=tl.PropagateNan.ALL)
-    s = tl.minimum(s, tl.load(numbers_ptr + 2), propagate_nan=tl.PropagateNan.ALL) - tl.load(numbers_ptr + 3)
-    q = s
-    if ABOVE > 1:
-        q *= _horner(s, numbers_ptr + 4, ABOVE)
-    if BELOW > 1:
-        q = _over(q, _horner(s, numbers_ptr + 4 + ABOVE, BELOW))
-    return q
 
 
 @triton.jit
