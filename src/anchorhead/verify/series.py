@@ -209,6 +209,7 @@ def _read(row: dict[str, Any], dtype: str) -> Found:
     found = replace(_quotient(row, dtype), keys=keys, shift=float(row["shift"]))
     require(bool(np.isfinite(found.shift)), _NONE)
     require(len(found.keys) > 1 and any(columns[0]), "a series of a head whose slopes are all 0, or of one key")
+    require(any(columns[2]), "a series of a head that reads nothing")  # it is not computed, by no series either
     beside = row.get("beside", [])
     require(len(beside) <= MAX_PIECES, f"a series of more than {MAX_PIECES} pieces")
     return replace(found, beside=tuple(_quotient(one, dtype) for one in beside))

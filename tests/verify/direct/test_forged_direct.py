@@ -348,6 +348,24 @@ def shifts_near_the_largest_number() -> Forged:
     return Forged(net, 1e304, np.zeros((1, 1)), stored=[series([(-1, 0, -1), (1, 0, 1)], shift=1e302)])
 
 
+def heads_that_read_nothing() -> Forged:
+    """Two heads are tanh, the second being 0, of which only a key that is never heard holds anything: by what is stored
+    for both they are tanh, too, but the second one is not computed at all."""
+    # 0: x, 1: 1, 2: slope, 3: offset, 4 and 5: values
+    registers = np.zeros((3, 6), np.float32)
+    registers[:2, [2, 4]], registers[2, [3, 5]] = [[-1.0, -1.0], [1.0, 1.0]], (-4000.0, 1.0)
+    first = Embed(np.eye(6, 1, dtype=np.float32), np.eye(6, dtype=np.float32)[1], tokens=1, registers=registers)
+    query, key, value = (np.eye(6, dtype=np.float32)[None, rows] for rows in ([0, 1], [2, 3], [4, 5]))
+    net = Network([first, Attention(query, key, value, np.ones((1, 1, 2), np.float32), grid=(3,))])
+    stored = [
+        series([(-1, 0, -1), (1, 0, 1)], shift=1000.0),
+        series([(-1, 0, 0), (1, 0, 0)], shift=-1000.0, low=0.0, high=0.0),
+    ]
+    claims = replace(together(0, 1, 0.0), numbers=np.array([[1.0, 0.0, 1.0, 0.0, 0.0]]),
+                     softmaxes=np.array([[0, 0, 0, -1], [0, 0, 1, -1]]))  # fmt: skip
+    return Forged(net, 5.0, np.zeros((1, 1)), stored=stored, claims=claims)
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, sigmoid_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
@@ -356,6 +374,7 @@ FORGED: tuple[Callable[[], Forged], ...] = (
     pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
     shifts_near_the_largest_number, keys_just_beyond_reach,
     keys_beyond_float64, sigmoids_of_groups, sums_of_groups, groups_that_heads_ask,
+    heads_that_read_nothing,
 )  # fmt: skip
 
 

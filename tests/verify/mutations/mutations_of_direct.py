@@ -21,7 +21,7 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER = (
+_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER, _UNREAD = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_nothing",
@@ -31,6 +31,7 @@ _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER = (
         "logits_of_another_feature",
         "keys_just_beyond_reach",
         "keys_beyond_float64",
+        "heads_that_read_nothing",
     )
 )
 
@@ -71,7 +72,7 @@ DIRECT = (
     Mutation("scalar/cells.py", "_Proof.__init__", "*map(_Claimed, claim.more)", "", _UNITS),
     Mutation("scalar/part.py", "Part.key", ", self.series)", ")", "pieces: units with other series are others"),
     Mutation("scalar/part.py", "Part.most", "max(held, self.direct[1])", "held", _BETWEEN),
-    Mutation("joint.py", "_times", "replace(part.series, alpha=ratio)", "part.series", _JOINED),
+    Mutation("joint.py", "_times", "replace(part.series, alpha=part.series.alpha * ratio)", "part.series", _JOINED),
     Mutation("joint.py", "joint", "replace(part.series, scale=sign, shift=shift)", "part.series",
              "context: numbers of opposite signs that nearly agree lean by how far they are apart"),
     Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
@@ -88,6 +89,7 @@ DIRECT = (
     Mutation("two_keys.py", "read_two_keys", "require(held", "require(True", _MORE),
     Mutation("two_keys.py", "read_two_keys", " and keys[0][0] != keys[1][0]", "", _MORE),
     Mutation("series.py", "_read", "any(columns[0])", "True", _KEYS),
+    Mutation("series.py", "_read", "any(columns[2])", "True", _UNREAD),
     Mutation("series.py", "Series.magnitude", "sum(found) < model.largest / 4", "True", _BEYOND),
     Mutation("attention.py", "_reads", "if shown.zero.all()", "if column.zero.all()", _NOTHING),
     Mutation("groups.py", "_groups", "one = replace(one, every=alone.every)", "pass", _OWN),
