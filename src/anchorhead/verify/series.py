@@ -239,11 +239,12 @@ def _quotient(row: dict[str, Any], dtype: str) -> Series:
 
 def that_runs(series: Sequence[Found], keys: Keys, off: np.ndarray) -> Found | None:
     """That which a head of these keys is computed by, if it has one: of all keys that weigh anything. off: how far
-    their offsets may be; a head that may have all keys of a series, but for what some are off by, is refused."""
+    their offsets may be; a head that may have all keys of a series, but for what some are off by, is refused: also if
+    one of its others may be heard or not."""
     own = set(zip(*(one[off == 0].tolist() for one in keys), strict=True))
     found = [one for one in series if own.issuperset(one.keys)]
     if found:
-        live = within_reach(*keys[:2])
+        live = within_reach(keys[0], keys[1] + off)  # what is silent there is so with smaller offsets
         heard = sorted(zip(*(one[live].tolist() for one in keys), strict=True))
         found = [one for one in found if list(one.keys) == heard]
     if off.any():

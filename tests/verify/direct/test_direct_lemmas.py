@@ -188,6 +188,10 @@ def test_heads_of_more_keys_than_a_series_are_softmaxes() -> None:
     for offset in (-1.0, -700.0, -900.0):
         wider = tuple(np.append(one, more) for one, more in zip(keys, (0.0, offset, 5.0), strict=True))
         assert (that_runs([stored], wider, nothing) is stored) == (offset < -SILENT)  # type: ignore[arg-type]
+    rounded = np.append(nothing[1:], 50.0)
+    assert that_runs([stored], wider, rounded) is stored  # type: ignore[arg-type]
+    with pytest.raises(NotVerified, match="some are rounded"):
+        that_runs([stored], wider, 3 * rounded)  # type: ignore[arg-type]
     with pytest.raises(NotVerified, match="two series of one head"):
         heads_directly.listed([stored, replace(stored, shift=7.0)], dtype)
     for order in ([1, 0, 2], [0, 0, 1]):

@@ -366,6 +366,29 @@ def heads_that_read_nothing() -> Forged:
     return Forged(net, 5.0, np.zeros((1, 1)), stored=stored, claims=claims)
 
 
+def keys_that_sums_may_leave_out() -> Forged:
+    """Two heads are tanh, the second being tiny, one of whose keys is silent or not, as its offset is summed: by what is
+    stored for both they are tanh, too, but where that key is heard the second one is a softmax."""
+    # 0: x, 1 to 4: 1, 5: slope, 6 and 7: values, 8: the first head's offset, 9 to 12: what the second one's is a sum of
+    far, width = 1e20, 13
+    registers = np.zeros((3, width))
+    registers[:2, 5], registers[:2, 6], registers[:, 7] = (-1.0, 1.0), (-1.0, 1.0), 1e-3
+    registers[2, [8, 10, 11, 12]] = -4000.0, -far, far, -4000.0
+    start = np.zeros(width)
+    start[1:5] = 1.0
+    first = Embed(np.eye(width, 1), start, tokens=1, registers=registers)
+    query, key, value = np.zeros((2, 5, width)), np.zeros((2, 5, width)), np.zeros((2, 1, width))
+    query[:, range(5), range(5)], key[:, 0, 5], key[0, 1, 8] = 1.0, 1.0, 1.0
+    key[1, range(1, 5), range(9, 13)], value[[0, 1], 0, [6, 7]] = 1.0, 1.0
+    net = Network([first, Attention(query, key, value, np.ones((2, 1, 1)), grid=(3,))])
+    stored = [
+        series([(-1, 0, -1), (1, 0, 1)], shift=1000.0),
+        series([(-1, 0, 1e-3), (1, 0, 1e-3)], shift=-1000.0, low=0.0, high=0.0),
+    ]
+    claims = replace(together(0, 2, 0.0), numbers=np.array([[1.0, 0.0, 1.0, 0.0, 0.0]]))
+    return Forged(net, 5.0, np.zeros((1, 1)), stored=stored, claims=claims)
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, sigmoid_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
@@ -374,7 +397,7 @@ FORGED: tuple[Callable[[], Forged], ...] = (
     pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
     shifts_near_the_largest_number, keys_just_beyond_reach,
     keys_beyond_float64, sigmoids_of_groups, sums_of_groups, groups_that_heads_ask,
-    heads_that_read_nothing,
+    heads_that_read_nothing, keys_that_sums_may_leave_out,
 )  # fmt: skip
 
 

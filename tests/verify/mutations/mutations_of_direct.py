@@ -83,6 +83,7 @@ DIRECT = (
     Mutation("two_keys.py", "TwoKeys.read", ") + ends + ", ") + ", _SHIFT),
     Mutation("series.py", "that_runs", "list(one.keys) == heard", "True", _MORE),
     Mutation("series.py", "that_runs", "list(one.keys) == heard", "True", _KEYS),
+    Mutation("series.py", "that_runs", "keys[1] + off", "keys[1]", _KEYS),
     Mutation("series.py", "read_series", "len({one.keys for one in found}) == len(found)", "True", _KEYS),
     Mutation("series.py", "_read", "one[:2] < other[:2]", "True", _KEYS),
     Mutation("two_keys.py", "read_two_keys", "len(keys) == 2", "True", _MORE),
