@@ -367,8 +367,8 @@ def heads_that_read_nothing() -> Forged:
 
 
 def keys_that_sums_may_leave_out() -> Forged:
-    """Two heads are tanh, the second being tiny, one of whose keys is silent or not, as its offset is summed: by what is
-    stored for both they are tanh, too, but where that key is heard the second one is a softmax."""
+    """Two heads are tanh, the second being tiny, one of whose keys is silent or not, as its offset is summed: by what
+    is stored for both they are tanh, too, but where that key is heard the second one is a softmax."""
     # 0: x, 1 to 4: 1, 5: slope, 6 and 7: values, 8: the first head's offset, 9 to 12: what the second one's is a sum of
     far, width = 1e20, 13
     registers = np.zeros((3, width))
