@@ -389,6 +389,29 @@ def keys_that_sums_may_leave_out() -> Forged:
     return Forged(net, 5.0, np.zeros((1, 1)), stored=stored, claims=claims)
 
 
+def numbers_that_are_summed_twice() -> Forged:
+    """A head reads tanh(a t) and its opposite, by two columns of values, for a sum t; other heads read the second one
+    for other sums. Each column is computed for all that read it, from sums in an order of their own."""
+    inputs, heads, rng = 64, 8, np.random.default_rng(0)
+    # inputs, slope, values; and behind a map: what heads ask with, slope, values
+    registers = np.zeros((2, inputs + 3), np.float32)
+    registers[:, inputs:] = 2.0**22, 1000.0, -1000.0
+    registers[0, inputs:] *= -1.0
+    first = Embed(np.eye(inputs + 3, inputs, dtype=np.float32), np.zeros(inputs + 3, np.float32), tokens=1,
+                  registers=registers)  # fmt: skip
+    weight = np.zeros((heads + 3, inputs + 3), np.float32)
+    weight[:heads, :inputs], weight[heads:, inputs:] = rng.uniform(0.5, 1.0, (heads, inputs)), np.eye(3)
+    x = rng.uniform(0.5, 1.0, inputs) * rng.choice([-1.0, 1.0], inputs)
+    x[-1] = -(weight[0, : inputs - 1] @ x[:-1]) / weight[0, inputs - 1]
+    low, high = ((x + step).astype(np.float32).astype(float) for step in (-(2.0**-22), 2.0**-22))
+    query, output = np.zeros((heads, 1, heads + 3), np.float32), np.zeros((heads, 1, 2), np.float32)
+    query[range(heads), 0, range(heads)], output[1:, 0, 1], output[0] = 1.0, 2.0**-60, 1.0
+    key, value = (np.eye(heads + 3, dtype=np.float32)[None, rows] for rows in ([heads], [heads + 1, heads + 2]))
+    net = Network([first, Linear(weight), Attention(query, key, value, output, grid=(2,))])
+    claims = replace(together(1, 1, 0.0), softmaxes=np.array([[0, 0, 0, -1], [0, 0, 1, -1]]))
+    return Forged(net, 1.0, np.zeros((1, inputs)), low=low, high=high, claims=claims)
+
+
 FORGED: tuple[Callable[[], Forged], ...] = (
     series_of_a_constant, sigmoid_of_a_constant, series_of_nothing, series_that_registers_ask, factors_beyond_the_dtype,
     factors_below_the_dtype, negative_zeros, sums_of_what_is_folded,
@@ -397,7 +420,7 @@ FORGED: tuple[Callable[[], Forged], ...] = (
     pieces_that_are_clipped_nowhere, logits_of_one_feature, logits_of_another_feature,
     shifts_near_the_largest_number, keys_just_beyond_reach,
     keys_beyond_float64, sigmoids_of_groups, sums_of_groups, groups_that_heads_ask,
-    heads_that_read_nothing, keys_that_sums_may_leave_out,
+    heads_that_read_nothing, keys_that_sums_may_leave_out, numbers_that_are_summed_twice,
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ _RUN, _COUNTED, _HEARD = (
 )
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER, _UNREAD = (
+_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER, _UNREAD, _TWICE = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_nothing",
@@ -32,6 +32,7 @@ _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _NEAR, _CORNER, _UNREAD = (
         "keys_just_beyond_reach",
         "keys_beyond_float64",
         "heads_that_read_nothing",
+        "numbers_that_are_summed_twice",
     )
 )
 
@@ -75,6 +76,7 @@ DIRECT = (
     Mutation("joint.py", "_times", "replace(part.series, alpha=part.series.alpha * ratio)", "part.series", _JOINED),
     Mutation("joint.py", "joint", "replace(part.series, scale=sign, shift=shift)", "part.series",
              "context: numbers of opposite signs that nearly agree lean by how far they are apart"),
+    Mutation("joint.py", "joint", "unit.parts[0].model.direct", "False", _TWICE),
     Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
     Mutation("two_keys.py", "TwoKeys.read", "product * u * abs(self.rate)", "0.0", _FAR),
     Mutation("two_keys.py", "TwoKeys.read", "scaled * u * (1 + sigmoid)", "0.0", _SCALED),
