@@ -203,9 +203,8 @@ class Claims:
         form = mapped(np.array([[claim.alpha]]), None, meant.entry.form, self.quantities, EXACT)
         form = summed([form, Forms.constants(np.array([[claim.beta]]))], self.quantities)
         approximation, rounding = (np.array([[abs(claim.alpha) * one * SLACK]]) for one in moved[:2])
-        total = proven.total
-        approximation = form.approximation + approximation + min(proven.approximation, total)
-        rounding = form.rounding + rounding + max(total - proven.approximation, 0.0)
+        approximation = form.approximation + approximation + proven.total  # what sums round by is told apart (`joint`)
+        rounding = form.rounding + rounding
         form = Forms(form.ids, form.coefficients, form.constant, approximation, rounding)
         error = float((approximation + rounding)[0, 0])
         words = f"{meant.entry.where} = {shortened(written(meant.function))}"

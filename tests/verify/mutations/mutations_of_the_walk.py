@@ -35,7 +35,7 @@ WALK = (
              "return approximate, max(whole - approximate, 0.0)",
              "return 0.0, 0.0",
              "refused: an input's weight, a little", slow=True),
-    Mutation("claims.py", "Claims._result", "total = proven.total", "total = 0.0",
+    Mutation("claims.py", "Claims._result", " + proven.total", "",
              "refused: a weight of the last map", slow=True),
     Mutation("claims.py", "Claims._moves", "slope * meant.rounded + jump", "jump",
              "refused: an input's weight, a little", slow=True),
