@@ -19,7 +19,8 @@ from anchorhead.verify.forms import Forms
 from anchorhead.verify.grammar import Linear, Softmax
 from anchorhead.verify.joint import Taken
 from anchorhead.verify.named import Table
-from anchorhead.verify.rounding import MODELS
+from anchorhead.verify.reach import within_reach
+from anchorhead.verify.rounding import MODELS, SILENT
 
 from ..heads.test_claims import claims
 from ..naming import each
@@ -133,6 +134,33 @@ def test_groups_are_off_by_no_more_than_is_counted(name: str) -> None:
         assert (part.direct[0] > 0) == (part.series is not None) == (name != "smooth")
 
 
+def test_large_series_are_counted_where_outputs_take_a_little_more_or_less() -> None:
+    """What outputs take is no exact multiple of what they are said to take: of a series of size 1e6 that is much."""
+    keys, dtype = heads_directly.HEADS[KINK][:2]
+    values = table(keys, dtype, 1, 4, 5)
+    context, taken, _ = _valued(keys, values, dtype, (-2.0, 2.0), True, 1e6)
+    for mine, head in zip(taken, context.directly.weighed([(*keys[:2], (-2.0, 2.0))] * 5, values), strict=True):
+        assert head is not None
+        _, size, series = head.read(softmax=False)
+        (part,) = mine.unit.parts
+        assert size >= 1e6
+        assert series is not None
+        assert part.series is not None
+        for own, take, off in zip(head.take, mine.take, mine.off, strict=True):
+            apart = Fraction(own) * Fraction(series.alpha) - Fraction(take) * Fraction(part.series.alpha)
+            assert abs(apart) * Fraction(size) <= Fraction(off)
+
+
+def test_keys_of_which_cannot_be_told_whether_they_are_heard_are_refused() -> None:
+    """One that is SILENT below the others, by less than is noise; and one that overflows where others meet."""
+    offsets = np.array([-SILENT - 5e-10, -1.0, 0.0])
+    overflows = np.array([-2e155, 0.0, 1e150]), np.array([0.0, 0.0, -1e303])
+    for keys in ((np.ones(3), offsets), overflows):
+        with np.errstate(all="ignore"), pytest.raises(NotVerified, match="cannot be told"):
+            within_reach(*keys)
+    assert within_reach(np.ones(3), offsets - np.array([1e-6, 0.0, 0.0])).tolist() == [False, True, True]
+
+
 def test_groups_of_one_base_have_one_series() -> None:
     """So that they are proven once, whatever is rounded in what outputs take of them."""
     keys, dtype = heads_directly.HEADS[KINK][:2]
@@ -195,13 +223,18 @@ def test_groups_of_constants_are_refused() -> None:
 
 
 def _valued(
-    keys: heads_directly.Keys, values: np.ndarray, dtype: str, ends: tuple[float, float], named: bool = False
+    keys: heads_directly.Keys,
+    values: np.ndarray,
+    dtype: str,
+    ends: tuple[float, float],
+    named: bool = False,
+    shift: float = 0.0,
 ) -> tuple[Context, list[Taken], Forms]:
     """Groups on one number between the ends: what is taken of what is explained, which is then left out; named: whether
-    the derivation has the head."""
+    the derivation has the head; shift: what is added to its series."""
     exact = claims()[0].exact
     base = library.Weighed.of(*keys[:2], values, dtype).keys.column(0)
-    stored = heads_directly.stored(base, dtype)
+    stored = [replace(one, shift=one.shift + shift) for one in heads_directly.stored(base, dtype)]
     table = each(values.shape[1], keys[2]) if named else Table()
     context = Context(exact, replace(MODELS[dtype], direct=True), table, series=stored)
     half, middle = (ends[1] - ends[0]) / 4, (ends[1] + ends[0]) / 2  # of a quantity between -2 and 2
