@@ -19,8 +19,9 @@ import anchorhead as ah
 from anchorhead.convert import KernelSmoother
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.expressions.precision import precision
-from anchorhead.network.direct import saturated, steps
-from anchorhead.network.direct.heads import SeriesHead
+from anchorhead.network.direct import DirectModule, saturated, steps
+from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
+from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, in_torch
 
 ACTIVATIONS = {"relu": nn.ReLU(), "leaky": nn.LeakyReLU(), "relu6": nn.ReLU6(), "hardtanh": nn.Hardtanh()}
 WITHIN = {"float64": 1e-9, "float32": 1e-2}
@@ -233,6 +234,38 @@ def test_layers_upon_layers_are_within_the_bound(dtype: str, layout: str) -> Non
     exact = model(torch.from_numpy(x).double()).detach().numpy()
     assert np.abs(network(x) - exact).max() <= network.certificate.bound
     assert ah.check(network, progress=False).stated == network.certificate.bound
+
+
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax"])
+@pytest.mark.parametrize("layout", ["transformer", "sequence"])
+def test_what_two_heads_of_a_neuron_ask_with_is_summed_once(layout: str, form: str) -> None:
+    """Summed for each, in an order of its own, it would be two numbers, and proofs know one."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 12), nn.Hardswish(), nn.Linear(12, 2)).double()
+    network = ah.convert(model, on=(-1, 1), within=1e-6, layout=layout, form=form)
+    direct = network._calls.direct(torch.device("cpu"))
+    assert direct is not None
+    sums, neurons = direct.steps[:2]
+    assert isinstance(sums, steps.Affine)
+    assert isinstance(neurons, steps.Neurons)
+    assert sums.width == 12
+    assert [type(group.before) for group in neurons.groups] == [steps.Picked, steps.Picked]
+    assert all(isinstance(group.head, SoftmaxHead) for group in neurons.groups)
+
+
+@pytest.mark.parametrize("times", [1.0, -1.0, 2.0, -0.25, 3.0])
+def test_sums_that_differ_by_powers_of_two_are_one(times: float) -> None:
+    """Heads of other keys ask with so many times a sum; three times as much is another sum."""
+    slopes, offsets, values, cpu = np.array([-1.0, 1.0]), np.zeros(2), np.array([-1.0, 1.0]), torch.device("cpu")
+    row, bias = np.array([[0.3, -0.7, 0.1]]), np.array([0.2])
+    asks = AffinePlan(row, bias), AffinePlan(times * row, times * bias)
+    plan = HeadsPlan(((asks[0], (slopes, offsets, values)), (asks[1], (2 * slopes, offsets, values))))
+    first, *rest = in_torch([plan], "float64", cpu, lambda *_: None)
+    module = DirectModule((first, *rest), steps.Outputs(np.array([[0, 1]]), np.ones((1, 2)), 2, "float64", cpu))
+    assert isinstance(first, steps.Neurons if times == 3 else steps.Affine)
+    x = torch.tensor([[0.5, -0.2, 0.9]], dtype=torch.float64)
+    t = x.numpy() @ row.T + bias
+    assert np.allclose(module(x).numpy(), np.tanh(np.concatenate([t, 2 * times * t], 1)), atol=1e-14)
 
 
 def dead(form: str, layout: str, dtype: str, neurons: tuple[int, ...], least: float) -> tuple[nn.Module, ah.Network]:

@@ -102,8 +102,7 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
 
     For t_h = sum_i c_hi q_i + b_h, a sign s = +-1 and shift = b_h - s b_1, t_h as computed is s t_1 + shift up to the
     errors of both and sum_i |c_hi - s c_1i| max|q_i|, by which t leans in that part; up to what both round by, if they
-    are the same number; and with what the numbers round by that they are sums of, where every head may sum these anew
-    (`direct`). A logit a t_h + g is then (s a) t_1 + (a shift + g); what a is off by counts for both.
+    are the same number. A logit a t_h + g is then (s a) t_1 + (a shift + g); what a is off by counts for both.
     """
     first = group[0].reading
     low, high = first.ends
@@ -119,8 +118,6 @@ def joint(group: Sequence[Unit], quantities: Quantities) -> Unit:
             ends = sorted(sign * (end - shift) for end in own.ends)
             low, high = min(low, ends[0]), max(high, ends[1])
         lean = 0.0 if own is first else (own.rounded + first.rounded) * SLACK
-        if unit is not group[0] and unit.parts[0].model.direct:
-            lean = float((own.t.rounding + first.t.rounding)[0, 0]) * SLACK
         if not same:
             apart = np.abs(mine - sign * theirs)
             lean = float((own.t.error + first.t.error)[0, 0] + apart @ quantities.size(ids)) * SLACK

@@ -22,7 +22,7 @@ _RUN, _COUNTED, _HEARD = (
 _TOLD = "weighed: keys of which cannot be told whether they are heard are refused"
 _LEFT_OUT = "direct_lemmas: keys that are left out weigh nothing anywhere (0)"
 
-_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _UNREAD, _TWICE = (
+_NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _UNREAD = (
     f"forged_direct: what is accepted holds ({name})"
     for name in (
         "series_of_nothing",
@@ -31,7 +31,6 @@ _NOTHING, _FOLDED, _BEYOND, _OWN, _OTHER, _UNREAD, _TWICE = (
         "logits_of_one_feature",
         "logits_of_another_feature",
         "heads_that_read_nothing",
-        "numbers_that_are_summed_twice",
     )
 )
 
@@ -75,7 +74,6 @@ DIRECT = (
     Mutation("joint.py", "_times", "replace(part.series, alpha=part.series.alpha * ratio)", "part.series", _JOINED),
     Mutation("joint.py", "joint", "replace(part.series, scale=sign, shift=shift)", "part.series",
              "context: numbers of opposite signs that nearly agree lean by how far they are apart"),
-    Mutation("joint.py", "joint", "unit.parts[0].model.direct", "False", _TWICE),
     Mutation("two_keys.py", "TwoKeys.read", "(d + 2 * u) ** 2 / (4 * d)", "d / 4", _TANH),
     Mutation("two_keys.py", "TwoKeys.read", "product * u * abs(self.rate)", "0.0", _FAR),
     Mutation("two_keys.py", "TwoKeys.read", "scaled * u * (1 + sigmoid)", "0.0", _SCALED),

@@ -15,7 +15,7 @@ from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import Refused, power_of_two
 from anchorhead.network.direct.series import Series
-from anchorhead.network.direct.steps import Group, Head, Neurons, Step, affine
+from anchorhead.network.direct.steps import Affine, Group, Head, Neurons, Picked, Step, affine
 from anchorhead.network.direct.two_keys import SigmoidHead, TwoKeys
 from anchorhead.network.direct.weighed import Weighed
 
@@ -90,6 +90,7 @@ def in_torch(
             found.append(affine(step.weight, step.bias, dtype, device))
             continue
         ways = [series(*keys, dtype) for _, keys in step.groups]
+        nothing = [isinstance(way, Series) and way.nothing for way in ways]
         heads = [_head(keys, dtype, device, way) for (_, keys), way in zip(step.groups, ways, strict=True)]
         widths = [len(before.bias) for before, _ in step.groups]
         whole: AffinePlan | None = None
@@ -99,17 +100,45 @@ def in_torch(
         kind = {"dtype": getattr(torch, dtype), "device": device}
         ends = np.cumsum([0, *widths])
         taken = [None if whole is None else torch.tensor(whole.weight[:, a:b].T, **kind) for a, b in pairwise(ends)]
-        unread = [] if whole is None else [way for way in ways if isinstance(way, Series) and way.nothing]
-        groups = [
-            Group(affine(before.weight, before.bias, dtype, device), head, one)
-            for (before, _), head, way, one in zip(step.groups, heads, ways, taken, strict=True)
-            if way not in unread
-        ]
-        if not groups:
+        computed = [g for g in range(len(ways)) if whole is None or not nothing[g]]
+        if not computed:
             raise Refused("heads of which none is computed")
+        befores = [step.groups[g][0] for g in computed]
+        shared, asked = _summed_once(befores, [not nothing[g] for g in computed], dtype, device)
+        groups = [Group(before, heads[g], taken[g]) for g, before in zip(computed, asked, strict=True)]
         bias = None if whole is None else torch.tensor(whole.bias, **kind)
-        found.append(Neurons(tuple(groups), bias, tuple(unread)))
+        unread = [way for g, way in enumerate(ways) if g not in computed and isinstance(way, Series)]
+        found += [*shared, Neurons(tuple(groups), bias, tuple(unread))]
     return tuple(found)
+
+
+def _summed_once(
+    befores: Sequence[AffinePlan], heard: Sequence[bool], dtype: str, device: torch.device
+) -> tuple[list[Affine], list[Affine | Picked]]:
+    """The maps to the queries of groups of heads; where two that are heard ask with one sum, or with powers of two
+    times it, a map that computes each sum once, and what picks these.
+
+    Proofs take what several heads of a neuron ask with for one number where its layers compute it once: summed for each
+    of them, in an order of its own, it may differ in its last digits, and by all that lies between two values where one
+    of the heads is steep."""
+    widths = [len(before.bias) for before in befores]
+    rows = np.concatenate([np.column_stack([before.weight, before.bias]) for before in befores])
+    mantissas, powers = np.frexp(rows)
+    lead = np.arange(len(rows)), (rows != 0).argmax(axis=1)
+    sign, power = np.where(rows[lead] < 0, -1.0, 1.0), powers[lead]
+    mantissas, powers = mantissas * sign[:, None] + 0.0, np.where(rows != 0, powers - power[:, None], 0)
+    first, known = np.arange(len(rows)), dict[tuple[bytes, bytes], int]()
+    sums = np.repeat([one and not before.picks for one, before in zip(heard, befores, strict=True)], widths)
+    for number in np.flatnonzero(sums).tolist():
+        first[number] = known.setdefault((mantissas[number].tobytes(), powers[number].tobytes()), number)
+    if len(known) == np.count_nonzero(sums):
+        return [], [affine(before.weight, before.bias, dtype, device) for before in befores]
+    times = np.ldexp(sign * sign[first], power - power[first])
+    require_normal(np.where(times == 0, np.inf, times), dtype)  # 0 is what no float64 is small enough for
+    each, place = np.unique(first, return_inverse=True)
+    ends = np.cumsum([0, *widths])
+    picks: list[Affine | Picked] = [Picked.of(place[a:b], times[a:b], dtype, device) for a, b in pairwise(ends)]
+    return [affine(rows[each, :-1], rows[each, -1], dtype, device)], picks
 
 
 def _scaled(behind: Any, scale: np.ndarray, shift: np.ndarray) -> AffinePlan:

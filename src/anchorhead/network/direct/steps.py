@@ -67,10 +67,33 @@ class Affine:
 
 
 @dataclass(frozen=True, eq=False)
+class Picked:
+    """Entries of v, times powers of two, or as they are: nothing is rounded."""
+
+    index: Tensor
+    factor: Tensor | None
+
+    @classmethod
+    def of(cls, index: np.ndarray, factor: np.ndarray, dtype: str, device: torch.device) -> Picked:
+        own = None if (factor == 1).all() else torch.tensor(factor, dtype=getattr(torch, dtype), device=device)
+        return cls(torch.tensor(index, device=device), own)
+
+    @property
+    def width(self) -> int:
+        return self.index.shape[0]
+
+    def operations(self, v: Tensor, out: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        """From v (rows, entries) to out (rows, width)."""
+        yield partial(torch.index_select, v, 1, self.index, out=out)
+        if self.factor is not None:
+            yield partial(out.mul_, self.factor)
+
+
+@dataclass(frozen=True, eq=False)
 class Group:
     """Entries of one head: their queries, and the columns of what outputs take of what is read."""
 
-    before: Affine
+    before: Affine | Picked
     head: Head
     after: Tensor | None
 
@@ -277,6 +300,7 @@ __all__ = [
     "Head",
     "Neurons",
     "Outputs",
+    "Picked",
     "Step",
     "WithGradients",
     "affine",
