@@ -5,8 +5,10 @@ import pytest
 
 from anchorhead.constructions.fitting.ridge_fit import fit_ridges
 from anchorhead.constructions.fitting.ridge_model import ACTIVATIONS, REACH, Ridges, TwoLayers
-from anchorhead.constructions.fitting.ridge_network import block_of, network_of
-from anchorhead.constructions.fitting.ridge_step import Effort, Steps, values
+from anchorhead.constructions.fitting.ridge_network import bent, network_of, network_on
+from anchorhead.constructions.fitting.ridge_step import Steps, values
+from anchorhead.effort import Effort
+from anchorhead.language.targets.mlp import IDENTITY
 
 
 class Function:
@@ -62,26 +64,26 @@ def test_the_network_on_the_box_is_what_was_fitted(name):
     u = np.random.default_rng(2).uniform(-1, 1, (50, 3))
     u[:, 2] = 0
     x = (low + high) / 2 + u * (high - low) / 2
-    network = network_of([block_of(model, low, high)], None, 3)
+    network = network_on(model, low, high)
     assert network.values(x).astype(float) == pytest.approx(values(model, u), abs=1e-11)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_straight_neurons_bent_are_the_same_function_on_the_box(name):
     low, high = np.array([-3.0, 10.0, 0.5]), np.array([5.0, 11.0, 2.5])
-    block = block_of(MODELS[name], low, high)
-    bent = block.bent(low, high)
-    assert all("x" not in names for _, _, names in bent.hidden)
+    straight = network_on(MODELS[name], low, high)
+    without = bent(straight, low, high)
+    assert all(IDENTITY not in layer.activations for layer in without.hidden)
     x = np.random.default_rng(2).uniform(low, high, (200, 3))
     x = np.concatenate([x, [low, high]])
-    one, two = (network_of([each], None, 3).values(x).astype(float) for each in (block, bent))
+    one, two = (each.values(x).astype(float) for each in (straight, without))
     assert one == pytest.approx(two, abs=1e-9)
 
 
 def test_networks_of_one_and_two_layers_stand_side_by_side():
     low, high = np.full(3, -1.0), np.full(3, 1.0)
     one, two = ridges("tanh", d=2), two_layers()
-    network = network_of([block_of(one, low[:2], high[:2]), block_of(two, low, high)], None, 3)
+    network = network_of([network_on(one, low[:2], high[:2]), network_on(two, low, high)], None, 3)
     x = np.random.default_rng(3).uniform(-1, 1, (20, 3))
     expected = np.concatenate([values(one, x[:, :2]), values(two, x)], axis=1)
     assert network.values(x).astype(float) == pytest.approx(expected, abs=1e-11)

@@ -16,17 +16,15 @@ from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
-from anchorhead.constructions.fitting.ridge_network import block_of, network_of
+from anchorhead.constructions.fitting.ridge_network import RELU, bent, network_of, network_on
 from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
-from anchorhead.progress import Progress
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
@@ -53,17 +51,6 @@ class Fitted:
     ended: str
 
 
-@dataclass(frozen=True)
-class _How:
-    """How a network is fitted; see fit_ridges. causal: one for each token, else one for all."""
-
-    causal: bool
-    deep: bool
-    seed: int
-    stiffness: float
-    activations: tuple[str, ...]
-
-
 def approximate_fitted(target: CallableSeveral, request: BuildRequest) -> Network:
     """The smallest network found whose error is within what is asked for; "measured", for the fit is.
 
@@ -84,8 +71,7 @@ def approximate_fitted(target: CallableSeveral, request: BuildRequest) -> Networ
     aim, stiffness = AIM[placement] * within, list(STIFFNESS[request.dtype])
     best: tuple[Network, Certificate, Fitted] | None = None
     for _ in range(TRIES):
-        how = _How(causal, request.form in (None, "deep"), seed, stiffness[0], KINDS[placement])
-        fitted = _fitted(target, aim, how, request.progress)
+        fitted = _fitted(target, aim, stiffness[0], request)
         one = request.of_network(fitted.network)
         try:
             network, certificate = _converted(target, fitted, one)
@@ -109,7 +95,7 @@ def approximate_fitted(target: CallableSeveral, request: BuildRequest) -> Networ
 
 def _nothing(target: CallableSeveral) -> Mlp:
     """A network of the target's shape that does nothing: words that do not go together are refused before any work."""
-    hidden = Hidden.of(np.zeros((1, len(target.variables))), np.zeros(1), parse("relu(x)"))
+    hidden = Hidden.of(np.zeros((1, len(target.variables))), np.zeros(1), RELU)
     return Mlp((hidden,), Affine(np.zeros((target.outputs, 1)), np.zeros(target.outputs)), target.tokens)
 
 
@@ -131,40 +117,36 @@ class _Unit:
         return self.target.values(self.points(u))[:, self.outputs]
 
 
-def _fitted(target: CallableSeveral, aim: float, how: _How, progress: Progress | None) -> Fitted:
+def _fitted(target: CallableSeveral, aim: float, stiffness: float, request: BuildRequest) -> Fitted:
     """One network for all outputs; if causal, one for the outputs of each token."""
-    inputs, outputs, tokens = (
-        len(target.variables),
-        target.outputs,
-        target.tokens if how.causal and target.tokens else 1,
-    )
+    inputs, outputs, tokens = len(target.variables), target.outputs, (request.causal and target.tokens) or 1
     low, high = np.array(target.low), np.array(target.high)
-    blocks, ended = [], ""
+    networks, ended, activations = [], "", KINDS[request.placement]
     for token in range(tokens):
         own = slice(token * outputs // tokens, (token + 1) * outputs // tokens)
         part = _Unit(target, (token + 1) * inputs // tokens, own)
         fit = fit_ridges(
             part,
             aim,
-            seed=how.seed,
-            stiffness=how.stiffness,
-            activations=how.activations,
-            deep=how.deep,
+            seed=request.seed,
+            stiffness=stiffness,
+            activations=activations,
+            deep=request.form in (None, "deep"),
             effort=EFFORT / tokens,
-            progress=progress,
+            progress=request.progress,
         )
         ends = low[: part.inputs], high[: part.inputs]
-        block = block_of(fit.model, *ends)
-        blocks.append(block.bent(*ends) if how.activations == ("relu",) else block)
+        network = network_on(fit.model, *ends)
+        networks.append(bent(network, *ends) if activations == ("relu",) else network)
         ended = ended or fit.ended
-    network = network_of(blocks, target.tokens, inputs, target.variables)
+    network = network_of(networks, target.tokens, inputs, target.variables)
     whole = _Unit(target, inputs, slice(None))
 
     def values(u: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, "n outputs"]:
         x = whole.points(u).reshape(-1, *network.input_shape)
         return network.values(x).astype(np.float64).reshape(len(u), outputs)
 
-    error, at = largest_error(values, whole, how.seed)
+    error, at = largest_error(values, whole, request.seed)
     return Fitted(network, error, whole.points(at[None])[0], ended)
 
 

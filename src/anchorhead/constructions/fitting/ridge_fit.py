@@ -16,10 +16,12 @@ from typing import Any, Generic
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.fitting.ridge_model import ACTIVATIONS, Ridges, TwoLayers
-from anchorhead.constructions.fitting.ridge_samples import LEAST, NEAR, Function, Samples
-from anchorhead.constructions.fitting.ridge_step import Effort, M, Steps
+from anchorhead.constructions.fitting.ridge_model import ACTIVATIONS, Ridges, TwoLayers, work_of
+from anchorhead.constructions.fitting.ridge_samples import LEAST, NEAR, Samples
+from anchorhead.constructions.fitting.ridge_step import M, Steps
+from anchorhead.effort import Effort
 from anchorhead.progress import Progress
+from anchorhead.proof.search.callable_search import Sampled
 
 EFFORT = 1e12
 FIRST, GROWTH, TRIAL, MAX_NEURONS = 8, 1.5, 18, 512
@@ -55,7 +57,7 @@ class Fit(Generic[M]):
 
 
 def fit_ridges(
-    function: Function,
+    function: Sampled,
     aim: float,
     *,
     seed: int,
@@ -67,6 +69,7 @@ def fit_ridges(
 ) -> Fit[Ridges] | Fit[TwoLayers]:
     """The smallest network found whose largest error is within the aim, or the best there was.
 
+    function   on [-1, 1]^d
     stiffness  keeps the outer weights small, see Steps
     activations   which are tried
     deep       whether two hidden layers may be used
@@ -77,7 +80,7 @@ def fit_ridges(
 
 class _Fitting:
     def __init__(
-        self, function: Function, aim: float, seed: int, stiffness: float, effort: Effort, progress: Progress | None
+        self, function: Sampled, aim: float, seed: int, stiffness: float, effort: Effort, progress: Progress | None
     ) -> None:
         self.rng = np.random.default_rng(seed)
         self.samples = Samples(function, aim, self.rng, progress)
@@ -88,12 +91,12 @@ class _Fitting:
         deep = deep and self.samples.d <= MAX_DEEP_INPUTS
         errors: list[tuple[int, float]] = []
         fit: Fit[Any] = self._one_layer(activations, errors, deep)
-        if fit.error > self.aim and deep and self.effort.left:
-            wide, fit = fit, self._two_layers(self.effort.spent + DEEP_SHARE * (self.effort.limit - self.effort.spent))
-            if fit.error > self.aim and self.effort.left and wide.model.neurons < MAX_NEURONS:
+        if fit.error > self.aim and deep and not self.effort.over:
+            wide, fit = fit, self._two_layers((1 - DEEP_SHARE) * self.effort.left)
+            if fit.error > self.aim and not self.effort.over and wide.model.neurons < MAX_NEURONS:
                 fit = self._grown(wide.model, MAX_NEURONS, errors, False)
         if fit.error > self.aim:
-            ended = fit.ended if self.effort.left else "the work allowed for was done"
+            ended = "the work allowed for was done" if self.effort.over else fit.ended
             searched = [replace(one, error=self.samples.searched(one.model)) for one in self.best.values()]
             fit = replace(min(searched, key=lambda one: one.error), ended=ended)
         elif isinstance(fit.model, Ridges):
@@ -132,7 +135,7 @@ class _Fitting:
             fit = self._improved(self._fitted(self._with_more(ridges, most)))
             ridges = fit.model
             errors.append((ridges.neurons, fit.error))
-            if fit.error <= self.aim or not self.effort.left:
+            if fit.error <= self.aim or self.effort.over:
                 return fit
             if ridges.neurons >= most:
                 return replace(fit, ended=f"{most} neurons in one hidden layer are the most that are fitted")
@@ -140,12 +143,12 @@ class _Fitting:
                 return fit
 
     def _two_layers(self, until: float) -> Fit[TwoLayers]:
-        """From random weights, ever wider, each as far as it goes; none is begun when so much work is done."""
+        """From random weights, ever wider, each as far as it goes; none is begun when so little work is left."""
         fits: list[Fit[TwoLayers]] = []
         for width in WIDTHS:
             model = self._steps().run(self._random(width), DEEP_STEPS)
             fits.append(self._improved(model, NEAR**4))
-            if fits[-1].error <= self.aim or self.effort.spent >= until:
+            if fits[-1].error <= self.aim or self.effort.left <= until:
                 return fits[-1]
         fit = min(fits, key=lambda one: one.error)
         return replace(fit, ended=f"{WIDTHS[-1]} neurons in each of two hidden layers are the most that are fitted")
@@ -154,7 +157,7 @@ class _Fitting:
         """The network judged; while its error is near the aim and falls, worked on with the worst places."""
         fit = self._judged(model)
         for _ in range(ROUNDS):
-            if not self.aim < fit.error <= near * self.aim or not self.effort.left:
+            if not self.aim < fit.error <= near * self.aim or self.effort.over:
                 break
             again = self._judged(self._polished(fit.model, self._steps()))
             if again.searched <= fit.searched and again.error >= 0.95 * fit.error:
@@ -177,7 +180,7 @@ class _Fitting:
             largest = max(float(error.max()), 1e-300)
             if largest < least:
                 best, least = model, largest
-            if largest <= 0.8 * self.aim or not self.effort.left:
+            if largest <= 0.8 * self.aim or self.effort.over:
                 break
             weight *= error / largest + 0.03
             steps.root = np.sqrt(weight / weight.mean())[:, None]
@@ -214,7 +217,7 @@ class _Fitting:
         tried = Ridges(ridges.activation, weight, -(weight * x[places]).sum(axis=1), np.empty((0, 0))).bounded()
         columns = ACTIVATIONS[ridges.activation](x @ tried.weight.T + tried.bias)[0]
         basis = np.linalg.qr(ridges.features(x))[0]
-        self.effort.spend(len(x), basis.shape[1] + CANDIDATES // 4)
+        self.effort.spend(work_of(len(x), basis.shape[1] + CANDIDATES // 4))
         chosen = _greedy(columns - basis @ (basis.T @ columns), left, more)
         return ridges.with_neurons(tried.weight[chosen], tried.bias[chosen])
 

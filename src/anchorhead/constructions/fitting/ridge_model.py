@@ -90,6 +90,11 @@ def chunks(count: int, columns: int) -> list[slice]:
     return [slice(start, start + size) for start in range(0, count, size)]
 
 
+def work_of(rows: int, columns: int) -> float:
+    """The multiplications that a Gram matrix of so many columns takes, and the solution of a system with it."""
+    return float(rows) * columns**2 + columns**3 / 3
+
+
 @dataclass(frozen=True, eq=False)
 class Ridges:
     """One hidden layer on [-1, 1]^d; `outer` holds c, L and b, one below the other."""
@@ -137,8 +142,7 @@ class Ridges:
         return replace(self, weight=self.weight * scale[:, None], bias=self.bias * scale)
 
     def work(self, samples: int, chosen: int, /) -> float:
-        columns = chosen * (self.weight.shape[1] + 1) + sum(self.outer.shape)
-        return float(samples) * columns**2 + columns**3 / 3
+        return work_of(samples, chosen * (self.weight.shape[1] + 1) + sum(self.outer.shape))
 
     def normal(
         self, chosen: np.ndarray, x: np.ndarray, y: np.ndarray, root: np.ndarray, solver: SolverOf, /

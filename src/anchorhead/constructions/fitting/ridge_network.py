@@ -3,56 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 
 from anchorhead.constructions.fitting.ridge_model import Ridges, TwoLayers
+from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 
-LINE = "x"
+RELU = parse("relu(x)")
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Hidden layers (weight, bias, names of activations), and what reads the last of them."""
-
-    hidden: tuple[tuple[np.ndarray, np.ndarray, tuple[str, ...]], ...]
-    weight: Float[np.ndarray, "outputs last"]
-    bias: Float[np.ndarray, " outputs"]
-
-    @property
-    def inputs(self) -> int:
-        return self.hidden[0][0].shape[1]
-
-    def deeper(self, layers: int) -> Block:
-        """The same function with so many hidden layers; the added ones carry the outputs."""
-        block = self
-        while len(block.hidden) < layers:
-            more = (block.weight, block.bias, (LINE,) * len(block.bias))
-            block = Block((*block.hidden, more), np.eye(len(block.bias)), np.zeros(len(block.bias)))
-        return block
-
-    def bent(self, low: np.ndarray, high: np.ndarray) -> Block:
-        """The same function on a box, straight neurons v as relu(v + k) - k, k so large that nothing is cut off."""
-        weights = [weight for weight, _, _ in self.hidden] + [self.weight]
-        biases = [bias.copy() for _, bias, _ in self.hidden] + [self.bias.copy()]
-        hidden = []
-        for layer, (weight, _, names) in enumerate(self.hidden):
-            up, down = np.maximum(weight, 0), np.minimum(weight, 0)
-            least, most = (up @ a + down @ b + biases[layer] for a, b in ((low, high), (high, low)))
-            straight = np.array([name == LINE for name in names])
-            k = np.where(straight, np.maximum(-least, 0) + 1e-6 * (most - least), 0.0)
-            biases[layer] += k
-            biases[layer + 1] -= weights[layer + 1] @ k
-            hidden.append((weight, biases[layer], tuple("relu" if name == LINE else name for name in names)))
-            low, high = np.maximum(least + k, 0), np.maximum(most + k, 0)
-        return Block(tuple(hidden), self.weight, biases[-1])
-
-
-def block_of(model: Ridges | TwoLayers, low: np.ndarray, high: np.ndarray) -> Block:
+def network_on(model: Ridges | TwoLayers, low: Float[np.ndarray, " inputs"], high: Float[np.ndarray, " inputs"]) -> Mlp:
     """The network on the box from low to high: u = (x - middle) / half enters what was fitted."""
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     scale = np.divide(1.0, half, out=np.zeros_like(half), where=half > 0)
@@ -62,57 +26,70 @@ def block_of(model: Ridges | TwoLayers, low: np.ndarray, high: np.ndarray) -> Bl
         return weight, bias - weight @ middle
 
     if isinstance(model, Ridges):
-        weight, bias, names, readout, shift = _read(model.weight, model.bias, model.activation, model.outer)
-        return Block(((*entered(weight, bias), names),), readout, shift)
-    first, d = model.weight.shape
-    weight, bias = np.concatenate([model.weight, np.eye(d)]), np.append(model.bias, np.zeros(d))
-    second, move, names, readout, shift = _read(model.second, model.shift, "relu", model.outer)
-    one = (*entered(weight, bias), ("relu",) * first + (LINE,) * d)
-    return Block((one, (second, move, names)), readout, shift)
+        weight, bias, readout = _straight_beside(model.weight, model.bias, model.outer)
+        hidden = (_hidden(*entered(weight, bias), parse(f"{model.activation}(x)"), model.neurons),)
+    else:
+        first, d = model.weight.shape
+        weight, bias = np.concatenate([model.weight, np.eye(d)]), np.append(model.bias, np.zeros(d))
+        second, shift, readout = _straight_beside(model.second, model.shift, model.outer)
+        hidden = _hidden(*entered(weight, bias), RELU, first), _hidden(second, shift, RELU, len(model.shift))
+    return Mlp(hidden, readout)
 
 
-def _read(
-    weight: np.ndarray, bias: np.ndarray, activation: str, outer: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], np.ndarray, np.ndarray]:
-    """The last hidden layer with neurons for the straight part: one for each output, or for each entry if fewer."""
+def _hidden(weight: np.ndarray, bias: np.ndarray, activation: Expression, bent: int) -> Hidden:
+    """Neurons of which the first so many have the activation, and the others are straight."""
+    return Hidden(Affine(weight, bias), (activation, IDENTITY), (np.arange(len(bias)) >= bent).astype(int))
+
+
+def _straight_beside(weight: np.ndarray, bias: np.ndarray, outer: np.ndarray) -> tuple[np.ndarray, np.ndarray, Affine]:
+    """The last hidden layer with neurons for the straight part, one for each output, or for each entry if fewer; and
+    what reads them."""
     count, m = len(bias), outer.shape[1]
     c, line, shift = outer[:count], outer[count:-1], outer[-1]
     straight, back = (line.T, np.eye(m)) if m <= len(line) else (np.eye(len(line)), line.T)
-    names = (activation,) * count + (LINE,) * len(straight)
-    return (
-        np.concatenate([weight, straight]),
-        np.append(bias, np.zeros(len(straight))),
-        names,
-        np.concatenate([c.T, back], axis=1),
-        shift,
-    )
+    readout = Affine(np.concatenate([c.T, back], axis=1), shift)
+    return np.concatenate([weight, straight]), np.append(bias, np.zeros(len(straight))), readout
 
 
-def network_of(blocks: Sequence[Block], tokens: int | None, inputs: int, variables: tuple[str, ...] = ()) -> Mlp:
-    """Blocks side by side: each reads the first inputs, as many as it takes, and gives outputs of its own."""
-    depth = max(len(block.hidden) for block in blocks)
-    blocks = [block.deeper(depth) for block in blocks]
+def bent(network: Mlp, low: Float[np.ndarray, " inputs"], high: Float[np.ndarray, " inputs"]) -> Mlp:
+    """The same function on a box, straight neurons v as relu(v + k) - k, k so large that nothing is cut off."""
+    hidden, taken = [], np.zeros(network.inputs)
+    for layer in network.hidden:
+        weight, bias = layer.affine.weight, layer.affine.bias - layer.affine.weight @ taken
+        up, down = np.maximum(weight, 0), np.minimum(weight, 0)
+        least, most = (up @ a + down @ b + bias for a, b in ((low, high), (high, low)))
+        straight = np.array([layer.activations[k] is IDENTITY for k in layer.which])
+        taken = np.where(straight, np.maximum(-least, 0) + 1e-6 * (most - least), 0.0)
+        activations = tuple(RELU if one is IDENTITY else one for one in layer.activations)
+        hidden.append(Hidden(Affine(weight, bias + taken), activations, layer.which))
+        low, high = np.maximum(least + taken, 0), np.maximum(most + taken, 0)
+    readout = network.readout
+    return Mlp(tuple(hidden), Affine(readout.weight, readout.bias - readout.weight @ taken))
+
+
+def _deeper(network: Mlp, layers: int) -> Mlp:
+    """The same function with so many hidden layers; the added ones carry the outputs."""
+    hidden, readout = list(network.hidden), network.readout
+    while len(hidden) < layers:
+        hidden.append(Hidden.of(readout.weight, readout.bias, IDENTITY))
+        readout = Affine(np.eye(readout.outputs), np.zeros(readout.outputs))
+    return Mlp(tuple(hidden), readout)
+
+
+def network_of(parts: Sequence[Mlp], tokens: int | None, inputs: int, variables: tuple[str, ...] = ()) -> Mlp:
+    """Networks side by side: each reads the first inputs, as many as it takes, and gives outputs of its own."""
+    parts = [_deeper(part, max(len(one.hidden) for one in parts)) for part in parts]
     hidden = []
-    for layer in range(depth):
-        weights = [block.hidden[layer][0] for block in blocks]
-        if layer == 0:
-            weight = np.concatenate([np.pad(one, ((0, 0), (0, inputs - one.shape[1]))) for one in weights])
+    for layers in zip(*(part.hidden for part in parts), strict=True):
+        weights = [layer.affine.weight for layer in layers]
+        if hidden:
+            weight = block_diag(*weights)
         else:
-            weight = _diagonal(weights)
-        names = [name for block in blocks for name in block.hidden[layer][2]]
-        kinds = list(dict.fromkeys(names))
-        activations = tuple(IDENTITY if kind == LINE else parse(f"{kind}(x)") for kind in kinds)
-        bias = np.concatenate([block.hidden[layer][1] for block in blocks])
-        hidden.append(Hidden(Affine(weight, bias), activations, np.array([kinds.index(name) for name in names])))
-    readout = Affine(_diagonal([block.weight for block in blocks]), np.concatenate([block.bias for block in blocks]))
+            weight = np.concatenate([np.pad(one, ((0, 0), (0, inputs - one.shape[1]))) for one in weights])
+        functions = [layer.activations[k] for layer in layers for k in layer.which]
+        kinds = tuple(dict.fromkeys(functions))
+        bias = np.concatenate([layer.affine.bias for layer in layers])
+        hidden.append(Hidden(Affine(weight, bias), kinds, np.array([kinds.index(one) for one in functions])))
+    readouts = [part.readout for part in parts]
+    readout = Affine(block_diag(*(one.weight for one in readouts)), np.concatenate([one.bias for one in readouts]))
     return Mlp(tuple(hidden), readout, tokens, variables=variables)
-
-
-def _diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """Matrices along the diagonal of a larger one."""
-    result = np.zeros(np.sum([block.shape for block in blocks], axis=0))
-    row = column = 0
-    for block in blocks:
-        result[row : row + block.shape[0], column : column + block.shape[1]] = block
-        row, column = row + block.shape[0], column + block.shape[1]
-    return result

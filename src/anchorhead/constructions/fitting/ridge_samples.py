@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.fitting.ridge_model import Model
 from anchorhead.constructions.fitting.ridge_step import values
 from anchorhead.progress import Progress, Status
-from anchorhead.proof.search.callable_search import largest_error
-
-"""Called with (neurons, largest error so far met)."""
+from anchorhead.proof.search.callable_search import Sampled, largest_error
 
 LEAST, MAX_SAMPLES, FRESH = 4000, 40_000, 4000
 WORST, APART = 60, 0.02
@@ -21,21 +17,10 @@ NEAR = 1.4
 """Errors of fresh points below so many times the aim are searched for."""
 
 
-@runtime_checkable
-class Function(Protocol):
-    """A function on [-1, 1]^d, (n, d) -> (n, m)."""
-
-    @property
-    def low(self) -> tuple[float, ...]: ...
-    @property
-    def high(self) -> tuple[float, ...]: ...
-    def values(self, x: np.ndarray, /) -> np.ndarray: ...
-
-
 class Samples:
-    """x (n, d) and y (n, m), y in units of half the function's range, and the aim in the same."""
+    """x (n, d) in [-1, 1]^d and y (n, m), y in units of half the function's range, and the aim in the same."""
 
-    def __init__(self, function: Function, aim: float, rng: np.random.Generator, progress: Progress | None) -> None:
+    def __init__(self, function: Sampled, aim: float, rng: np.random.Generator, progress: Progress | None) -> None:
         self.function, self.rng, self.progress = function, rng, progress
         self.d = len(function.low)
         self.x = self.spread(LEAST)
@@ -96,7 +81,7 @@ class Samples:
 class _Asked:
     """The function in the scale of the samples, which keeps all places where it was asked."""
 
-    def __init__(self, function: Function, scale: float) -> None:
+    def __init__(self, function: Sampled, scale: float) -> None:
         self.function, self.scale, self.low, self.high = function, scale, function.low, function.high
         self._x: list[np.ndarray] = []
         self._y: list[np.ndarray] = []

@@ -9,32 +9,18 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from anchorhead.constructions.fitting.ridge_model import Model, Solve, chunks
+from anchorhead.constructions.fitting.ridge_model import Model, Solve, chunks, work_of
+from anchorhead.effort import Effort
 
 TRIES = 6
 M = TypeVar("M", bound=Model)
-
-
-@dataclass
-class Effort:
-    """Work that may be done, in multiplications: a limit that, unlike time, stops at the same place every time."""
-
-    limit: float
-    spent: float = 0.0
-
-    @property
-    def left(self) -> bool:
-        return self.spent < self.limit
-
-    def spend(self, rows: int, columns: int) -> None:
-        """A Gram matrix of so many columns, and the solution of a system with it."""
-        self.spent += float(rows) * columns**2 + columns**3 / 3
 
 
 @dataclass(eq=False)
 class Steps:
     """Steps towards the smallest sum_i root_i^2 |y_i - network(x_i)|^2.
 
+    effort     what is left of the multiplications that may be done
     stiffness  of the outer weights: |outer|^2 is added, times this part of the mean of F'F's diagonal
     """
 
@@ -49,7 +35,7 @@ class Steps:
     def solved(self, model: M) -> tuple[M, float]:
         """The same inner weights with the best outer ones, and the sum of squares."""
         features = model.features(self.x) * self.root
-        self.effort.spend(*features.shape)
+        self.effort.spend(work_of(*features.shape))
         wanted = self.y * self.root
         outer = self._solver(features.T @ features)(features.T @ wanted)
         left = wanted - features @ outer
@@ -58,7 +44,7 @@ class Steps:
     def worth(self, model: Model) -> Float[np.ndarray, " features"]:
         """By how much the sum of squares grows without a feature, the others at their best: c^2 / (F'F)^-1."""
         features = model.features(self.x) * self.root
-        self.effort.spend(*features.shape)
+        self.effort.spend(work_of(*features.shape))
         inverse = self._solver(features.T @ features)(np.eye(features.shape[1]))
         return np.square(model.outer).sum(axis=1) / np.maximum(np.diag(inverse), 1e-300)
 
@@ -67,7 +53,7 @@ class Steps:
         model, now = self.solved(model)
         history = [now]
         for _ in range(most):
-            if not self.effort.left or not model.neurons:
+            if self.effort.over or not model.neurons:
                 break
             found = self._step(model, now)
             if found is None:
@@ -81,7 +67,7 @@ class Steps:
     def _step(self, model: M, now: float) -> tuple[M, float] | None:
         chosen = model.chosen(self.rng)
         curvature, gradient = model.normal(chosen, self.x, self.y, self.root, self._solver)
-        self.effort.spent += model.work(len(self.x), len(chosen))
+        self.effort.spend(model.work(len(self.x), len(chosen)))
         diagonal = np.diag(curvature)
         diagonal = diagonal + 1e-8 * max(float(diagonal.max()), 1e-300)
         for _ in range(TRIES):
@@ -90,7 +76,7 @@ class Steps:
             except LinAlgError:
                 self.damping *= 10
                 continue
-            self.effort.spend(0, len(gradient))
+            self.effort.spend(work_of(0, len(gradient)))
             tried, then = self.solved(model.moved(chosen, step))
             if then < now:
                 self.damping = max(self.damping / 4, 1e-9)
