@@ -20,11 +20,9 @@ def head_entries(atom: Atom, name: str, on: tuple[float, float], exact: float, r
     return (Entry(1, "scalar head", short_name(name), len(atom.parts), most, on, exact, rounding),)
 
 
-def grid_entries(
-    atom: GridAtom, what: str, error: float | None, rounding: float | None, layer: int | None = None
-) -> tuple[Entry, ...]:
+def grid_entries(atom: GridAtom, what: str, error: float, layer: int | None = None) -> tuple[Entry, ...]:
     """A head over a grid, in the last attention layer."""
-    return (Entry(layer, "grid head", short_name(what), 1, int(np.prod(atom.sides)), None, error, rounding),)
+    return (Entry(layer, "grid head", short_name(what), 1, int(np.prod(atom.sides)), None, error),)
 
 
 def neuron_entries(network: Network, layers: Sequence[Layer]) -> tuple[Entry, ...]:

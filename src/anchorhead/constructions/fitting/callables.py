@@ -105,11 +105,7 @@ def _grid_moved(made: SolvedGrid, target: CallableSeveral, pairs: int) -> Networ
     tokens, network = target.tokens or 1, made.network
     if tokens == 1 or network.certificate is None:
         return network
-    columns = target.outputs // tokens
-    outputs = tuple((token, column) for token in range(tokens) for column in range(columns))
-    place = GridPlacement(
-        tokens, len(target.variables) // tokens, tuple(range(len(target.variables))), outputs, causal=True
-    )
+    place = replace(GridPlacement.of_all(tokens, len(target.variables), target.outputs), causal=True)
     known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
     certificate = replace(network.certificate, kind="measured", method=known)
     return place_grid(made.atom, place, target.variables).with_(

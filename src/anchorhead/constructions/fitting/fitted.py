@@ -17,6 +17,7 @@ from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.callable_checks import require_continuous, require_repeatable
 from anchorhead.constructions.fitting.ridge_fit import EFFORT, fit_ridges
 from anchorhead.constructions.fitting.ridge_network import RELU, bent, network_of, network_on
+from anchorhead.constructions.grids.certified import OPAQUE
 from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, NotReached
@@ -24,7 +25,6 @@ from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Network
-from anchorhead.network.derivation import Derivation
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
@@ -174,8 +174,7 @@ def _converted(target: CallableSeveral, fitted: Fitted, request: BuildRequest) -
         reference=known.reference,
     )
     certificate = found.measured(known.on, known.dtype)
-    known = Derivation("opaque several")
-    return network.with_(program=program_of(target), derivation=known, certificate=certificate), certificate
+    return network.with_(program=program_of(target), derivation=OPAQUE, certificate=certificate), certificate
 
 
 def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:

@@ -10,23 +10,19 @@ from jaxtyping import Float
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.fitting.callable_checks import require_continuous
 from anchorhead.constructions.fitting.opaque_lipschitz import prove_callable, shown, smooth
+from anchorhead.constructions.grids.certified import OPAQUE, measured_network
 from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
-from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.decimals import round_up
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid import solve_grid, uniform_grid
-from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
+from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
-from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Status
 from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.proof.statement import Statement
-from anchorhead.terms import Term
 
 
 def approximate_callable(
@@ -34,11 +30,6 @@ def approximate_callable(
 ) -> SolvedGrid:
     """The smallest grid found whose largest error, as a search finds it, is within what is asked for; with a Lipschitz
     constant the error is proven for every x of the box."""
-    if len(target.variables) > MAX_VARIABLES:
-        raise AnchorheadError(
-            f"{target} is opaque, and a grid takes at most {MAX_VARIABLES} variables: write it as an expression, or "
-            "fit a torch network to it and use ah.convert"
-        )
     if lipschitz is not None:
         return prove_callable(target, lipschitz, request)
     require_continuous(target, request.error)
@@ -96,12 +87,7 @@ def _found(
         f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
     )
-    found = Statement(error, (Term("found", error),), method, str(target))
-    certificate = found.measured(target.on, atom.dtype)
-    network = grid_network(atom, target.tokens, target.variables)
-    known = Derivation("opaque several")
-    words = {"certificate": certificate, "outside": request.outside}
-    network = network.with_(program=program_of(target), derivation=known, **words)
+    network = measured_network(atom, target, error, method, request, OPAQUE)
     return SolvedGrid(network, atom, None, "only values of the function are known")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.grids.certified import certified_network
+from anchorhead.constructions.grids.certified import OPAQUE, certified_network
 from anchorhead.constructions.grids.grid import MAX_ANCHORS, TRIES, SolvedGrid
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid import even_places, solve_grid, uniform_grid
@@ -24,7 +24,6 @@ from anchorhead.heads.grids.grid_samples import BoxedFunction, Samples
 from anchorhead.language.of_targets import program_of_callable
 from anchorhead.language.targets.lipschitz import Lipschitz
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Status, at_its_pace
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid_cover import cell_counts, prove_cover, steepest
@@ -168,8 +167,7 @@ class _Search:
     def _proven(self, grid: ProvenGrid) -> SolvedGrid:
         target = self.target
         program = program_of_callable(target, lipschitz=self.lipschitz)
-        known = Derivation("opaque several")
-        return SolvedGrid(certified_network(grid, target, program, self.request, known), grid.atom, grid)
+        return SolvedGrid(certified_network(grid, target, program, self.request, OPAQUE), grid.atom, grid)
 
 
 def smooth(target: CallableSeveral, aim: float) -> bool:

@@ -12,12 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_request import BuildRequest
-from anchorhead.constructions.derivations import grid_entries
-from anchorhead.constructions.grids.certified import certified_network
-from anchorhead.constructions.grids.grid_network import grid_network
-from anchorhead.domain import Box
+from anchorhead.constructions.grids.certified import certified_network, measured_network
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
 from anchorhead.heads.grids.grid import solve_grid
@@ -25,15 +21,12 @@ from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network
-from anchorhead.network.derivation import Derivation
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.grids.grid import OPERATIONS, prove_grid, smooth_on_box
 from anchorhead.proof.grids.grid_work import TooLong
 from anchorhead.proof.grids.proven_grid import ProvenGrid
 from anchorhead.proof.search.callable_search import largest_error
-from anchorhead.proof.statement import Statement
-from anchorhead.terms import Term
 
 TRIES = 4
 MAX_ANCHORS = 20_000
@@ -131,24 +124,12 @@ def certified_grid(
         why = f"the proof was interrupted at {done:.0%}"
     except TooLong:
         why = f"the proof would take more than {OPERATIONS:,} operations on balls, by which {done:.0%} was done"
-    known = _measured(atom, target, target.on, why)
-    if interrupted:
-        warnings.warn(f"{why}: the error is measured, {known.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
-    network = grid_network(atom, target.tokens, target.variables)
-    entries = grid_entries(atom, str(target), known.bound, None, len(network.layers) - 1)
-    network = network.with_(
-        program=program_of(target),
-        derivation=Derivation("grid", entries=entries),
-        certificate=known,
-        outside=request.outside,
-    )
-    return SolvedGrid(network, atom, None, why)
-
-
-def _measured(atom: GridAtom, target: SeveralVariables, on: Box, why: str) -> Certificate:
     error, at = largest_error(atom, target)
     method = (
         f"{why}; a search for the largest error, by points all over the box and climbs from the worst of them, ended "
         f"at ({', '.join(f'{x:.6g}' for x in at)})"
     )
-    return Statement(error, (Term("found", error),), method, str(target)).measured(on, atom.dtype)
+    found = SolvedGrid(measured_network(atom, target, error, method, request), atom, None, why)
+    if interrupted:
+        warnings.warn(f"{why}: the error is measured, {found.bound:.3g}, not proven", UnprovenWarning, stacklevel=3)
+    return found

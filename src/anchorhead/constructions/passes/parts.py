@@ -192,7 +192,7 @@ def certified(
     entries = [
         entry
         for grid in grids
-        for entry in grid_entries(grid.found.atom, ", ".join(grid.part.variables), grid.certificate.bound, None)
+        for entry in grid_entries(grid.found.atom, ", ".join(grid.part.variables), grid.certificate.bound)
     ]
     if neurons is not None:
         parts.append(network_part(target, neurons.drafts))
