@@ -237,17 +237,18 @@ def test_the_papers_grid_is_proven_too():
     assert ah.check(network).stated == network.certificate.bound
 
 
-def test_what_cannot_be_built_is_refused():
+def test_what_cannot_be_built_is_refused(monkeypatch):
     with pytest.raises(ah.AnchorheadError, match="kink"):
         solved_grid(target(["abs(x - y)"], ("x", "y"), -1, 1), BuildRequest(1e-2))
     with pytest.raises(ah.AnchorheadError, match="at most 4"):
         solved_grid(target(["a*b*c*d*f"], ("a", "b", "c", "d", "f"), -1, 1), BuildRequest(1e-2))
-    with pytest.raises(ah.AnchorheadError, match="at most 40 are allowed"):
-        solved_grid(WAVES, BuildRequest(1e-6), most=40)
     with pytest.raises(ah.AnchorheadError, match="divides both"):
         dataclasses.replace(WAVES, tokens=3)
     with pytest.raises(ah.AnchorheadError, match="within"):
         solved_grid(WAVES, BuildRequest(0))
+    monkeypatch.setattr("anchorhead.constructions.grids.grid.MAX_ANCHORS", 40)
+    with pytest.raises(ah.AnchorheadError, match="at most 40 are allowed"):
+        solved_grid(WAVES, BuildRequest(1e-6))
 
 
 @pytest.mark.parametrize(

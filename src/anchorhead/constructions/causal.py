@@ -59,29 +59,18 @@ def without_later_tokens(target: SeveralVariables) -> SeveralVariables:
     """The same functions written without later tokens; raises where one depends on them, with a counterexample."""
     if target.tokens is None:
         raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
-    ends = (np.array(end) for end in (target.low, target.high))
-    return replace(target, expressions=causal_expressions(target.expressions, target.variables, target.tokens, *ends))
-
-
-def causal_expressions(
-    expressions: Sequence[Expression],
-    variables: Sequence[str],
-    tokens: int,
-    low: Float[np.ndarray, " inputs"],
-    high: Float[np.ndarray, " inputs"],
-) -> tuple[Expression, ...]:
-    """The same functions, written without later tokens; raises where one depends on them, with a counterexample."""
-    features, columns = len(variables) // tokens, len(expressions) // tokens
-    result = []
-    for place, expression in enumerate(expressions):
-        token = place // columns
-        later = [name for name in variables[(token + 1) * features :] if name in expression.variables]
+    low, high = np.array(target.low), np.array(target.high)
+    middle = dict(zip(target.variables, low / 2 + high / 2, strict=True))
+    features, result = len(target.variables) // target.tokens, []
+    for place, expression in enumerate(target.expressions):
+        token = place // target.columns
+        later = [name for name in target.variables[(token + 1) * features :] if name in expression.variables]
         left = depends_on(expression) if later else frozenset()
         if left & set(later):
-            raise _refuted(expression, token, variables, features, (low, high))
-        middle = {name: number(float(a / 2 + b / 2)) for name, a, b in zip(variables, low, high, strict=True)}
-        result.append(expression.substitute({name: middle[name] for name in later}) if later else expression)
-    return tuple(result)
+            raise _refuted(expression, token, target.variables, features, (low, high))
+        middles = {name: number(float(middle[name])) for name in later}
+        result.append(expression.substitute(middles) if later else expression)
+    return replace(target, expressions=tuple(result))
 
 
 def _refuted(

@@ -53,13 +53,11 @@ class SolvedGrid:
         return np.inf if self.network.certificate is None else self.network.certificate.bound
 
 
-def solved_grid(target: SeveralVariables, request: BuildRequest, most: int = MAX_ANCHORS) -> SolvedGrid:
+def solved_grid(target: SeveralVariables, request: BuildRequest) -> SolvedGrid:
     """The smallest grid found within the error, rounding included, as a network with its certificate.
 
     A bound that is not to be proven is measured, the largest error that a search found; so is that of a network whose
-    proof is interrupted.
-
-    most      the most anchors; a grid that would be larger is refused before it is built
+    proof is interrupted. A grid of too many anchors is refused before it is built.
     """
     within, dtype, prove = request.error, request.dtype, request.prove
     require_few_variables(target)
@@ -70,13 +68,13 @@ def solved_grid(target: SeveralVariables, request: BuildRequest, most: int = MAX
     why, effort = "" if prove else "the proof was left out", Effort(OPERATIONS)
     for _ in range(TRIES):
         try:
-            atom = solve_grid(target.values, target.low, target.high, aim, dtype, most, request.progress)
+            atom = solve_grid(target.values, target.low, target.high, aim, dtype, MAX_ANCHORS, request.progress)
         except AnchorheadError:
             if best is not None:
                 break  # what is asked for was nearly reached, but no closer
             if aim == within:
                 raise
-            atom = solve_grid(target.values, target.low, target.high, within, dtype, most, request.progress)
+            atom = solve_grid(target.values, target.low, target.high, within, dtype, MAX_ANCHORS, request.progress)
         found = certified_grid(atom, target, request, why, effort)
         why = found.why
         if found.bound <= within:

@@ -50,7 +50,7 @@ class Transformer(LaidOut):
         for number, layer in enumerate(self.laid.layers):
             compute, names = self._compute(layer, names, last=number + 1 == len(self.laid.layers), number=number)
             layers.append(compute)
-        return [*layers, self._readout(names) if self.laid.layers else self._affine_readout(names)]
+        return [*layers, self._readout(names)]
 
     @property
     def _hides(self) -> bool:
@@ -263,10 +263,12 @@ class Transformer(LaidOut):
         return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of shape {number},"))
 
     def _readout(self, names: Features) -> Draft:
-        """The outputs as they are, and the bias of the token's own position."""
+        """The outputs as they are, and the bias of the token's own position. An affine target of one token has no
+        neurons: it is the map itself."""
+        own = np.eye(self.outputs) if self.laid.layers else self.laid.weight
 
         def fill(weight: np.ndarray, bias: np.ndarray | None = None) -> dict[str, Any]:
-            weight[:, : self.outputs] = np.eye(self.outputs)
+            weight[:, : own.shape[1]] = own
             if bias is not None:
                 bias[:] = self.laid.bias
             else:
@@ -278,16 +280,6 @@ class Transformer(LaidOut):
         if self.tokens == 1:
             shapes["bias"] = (self.outputs,)
         return Draft(Linear, shapes, fill)
-
-    def _affine_readout(self, names: Features) -> Draft:
-        """An affine target of one token: nothing but the map itself."""
-
-        def fill(weight: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
-            weight[:, : len(self.laid.middle)] = self.laid.weight
-            bias[:] = self.laid.bias
-            return {"features": self._output_names()}
-
-        return Draft(Linear, {"weight": (self.outputs, len(names)), "bias": (self.outputs,)}, fill)
 
 
 def _keep(kept: list[str], names: Features, after: Features, skip: np.ndarray) -> None:

@@ -2,8 +2,7 @@
 
 lowering     expressions as such programs, by squares, or by logarithms
 neurons      each function on the scale of its own range
-quantities   the program: straight-line steps
-enclosures   between which ends every quantity stays
+quantities   the program: straight-line steps, and between which ends every quantity stays
 layers       the quantities as a feed-forward network: what is read later is carried on
 roots        roots of quadratics that do not cancel
 """

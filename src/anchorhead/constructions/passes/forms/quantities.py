@@ -10,14 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from flint import arb
 
-from anchorhead.constructions.passes.forms.enclosures import range_of_combination, range_of_function
 from anchorhead.errors import NotDefined
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import IDENTITY
+from anchorhead.proof.enclosures.balls import lower, upper
+from anchorhead.proof.enclosures.ranges import range_of
 
 Ends = tuple[float, float]
+CELLS = (64, 1024)
+"""On so many cells a function is enclosed, as the proof does, so that what is defined here is there: a few do for most,
+and the proof takes as many as the most."""
+LARGEST = 1e300
+"""Products of what is no larger than this with numbers of a few digits do not overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +95,7 @@ class Quantities:
             return Combination({}, function.ball(dict.fromkeys(function.variables or ("x",), of.constant)))
         place = self._known.setdefault((*of.key, function), len(self.ranges))
         if place == len(self.ranges):
-            ends = range_of_function(function, *self.range(of))
+            ends = _range_of(function, *self.range(of))
             self.steps.append(Step(of, function))
             self.ranges.append(ends)
             self._depths.append(self.depth(of) + 1)
@@ -99,8 +106,26 @@ class Quantities:
         return max((self._depths[i] for i in of.coefficients), default=0)
 
     def range(self, of: Combination) -> Ends:
-        """Ends that the combination does not leave, its quantities taken as independent of one another."""
-        return range_of_combination(of.coefficients, of.constant, self.ranges)
+        """Ends that the combination does not leave, its quantities taken as independent of one another; NotDefined
+        beyond float64."""
+        terms = (c * arb(self.ranges[i][0]).union(arb(self.ranges[i][1])) for i, c in of.coefficients.items())
+        value = of.constant + sum(terms, arb(0))
+        low, high = lower(value), upper(value)
+        if not max(abs(low), abs(high)) <= LARGEST:
+            raise NotDefined(
+                f"a part of the function may be larger than {LARGEST:g}, as far as is known of its parts: choose a "
+                "smaller box, or write the function in another way"
+            )
+        return low, high
 
 
-__all__ = ["Combination", "Ends", "Quantities", "Step", "bits", "total"]
+def _range_of(function: Expression, low: float, high: float) -> Ends:
+    """Ends that the function does not leave on [low, high]; NotDefined where it has none."""
+    for cells in CELLS:
+        least, most = range_of(function, np.array([low]), np.array([high]), cells)
+        if np.isfinite([least[0], most[0]]).all():
+            return float(least[0]), float(most[0])
+    raise NotDefined(
+        f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its argument, "
+        "and has no bounds there: choose a smaller box, or write the function in another way"
+    )
