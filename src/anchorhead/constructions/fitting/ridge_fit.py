@@ -16,9 +16,9 @@ from typing import Any, Generic
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.constructions.fitting.ridge_model import ACTIVATIONS, Ridges, TwoLayers, work_of
+from anchorhead.constructions.fitting.ridge_model import ACTIVATIONS, M, Ridges, TwoLayers, work_of
 from anchorhead.constructions.fitting.ridge_samples import LEAST, NEAR, Samples
-from anchorhead.constructions.fitting.ridge_step import M, Steps
+from anchorhead.constructions.fitting.ridge_step import Steps
 from anchorhead.effort import Effort
 from anchorhead.progress import Progress
 from anchorhead.proof.search.callable_search import Sampled
@@ -102,7 +102,7 @@ class _Fitting:
         elif isinstance(fit.model, Ridges):
             fit = self._trimmed(fit)
         scale = self.samples.scale
-        return replace(fit, model=fit.model.with_outer(fit.model.outer * scale), error=fit.error * scale)
+        return replace(fit, model=replace(fit.model, outer=fit.model.outer * scale), error=fit.error * scale)
 
     def _one_layer(
         self, activations: tuple[str, ...], errors: list[tuple[int, float]], may_give_up: bool

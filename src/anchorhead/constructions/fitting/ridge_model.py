@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, runtime_checkable
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -54,32 +54,6 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = 
 """phi and its derivative."""
 
 
-@runtime_checkable
-class Model(Protocol):
-    """A network with inner weights that steps move, and outer ones that are solved for."""
-
-    @property
-    def outer(self) -> Float[np.ndarray, "features m"]: ...
-    @property
-    def neurons(self) -> int: ...
-    def features(self, x: Float[np.ndarray, "n d"], /) -> Float[np.ndarray, "n features"]: ...
-    def with_outer(self, outer: np.ndarray, /) -> Self: ...
-    def chosen(self, rng: np.random.Generator, /) -> Int[np.ndarray, " k"]:
-        """The neurons that the next step moves."""
-        ...
-
-    def normal(
-        self, chosen: np.ndarray, x: np.ndarray, y: np.ndarray, root: np.ndarray, solver: SolverOf, /
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """J'J and J'R for the inner weights of the chosen neurons, rows times root."""
-        ...
-
-    def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"], /) -> Self: ...
-    def work(self, samples: int, chosen: int, /) -> float:
-        """How many multiplications `normal` takes."""
-        ...
-
-
 def with_one(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d+1"]:
     return np.concatenate([x, np.ones((len(x), 1))], axis=1)
 
@@ -108,11 +82,8 @@ class Ridges:
     def neurons(self) -> int:
         return len(self.bias)
 
-    def features(self, x: Float[np.ndarray, "n d"], /) -> Float[np.ndarray, "n features"]:
+    def features(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n features"]:
         return np.concatenate([ACTIVATIONS[self.activation](x @ self.weight.T + self.bias)[0], with_one(x)], axis=1)
-
-    def with_outer(self, outer: np.ndarray, /) -> Ridges:
-        return replace(self, outer=outer)
 
     def with_neurons(self, weight: np.ndarray, bias: np.ndarray) -> Ridges:
         """More neurons, which nothing reads yet."""
@@ -124,11 +95,12 @@ class Ridges:
         weight, bias = np.delete(self.weight, neurons, axis=0), np.delete(self.bias, neurons)
         return Ridges(self.activation, weight, bias, np.delete(self.outer, neurons, axis=0))
 
-    def chosen(self, rng: np.random.Generator, /) -> Int[np.ndarray, " k"]:
+    def chosen(self, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
+        """The neurons that the next step moves."""
         count = max(1, MAX_UNKNOWNS // (self.weight.shape[1] + 1))
         return np.sort(rng.permutation(self.neurons)[:count])
 
-    def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"], /) -> Ridges:
+    def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"]) -> Ridges:
         weight, bias, step = self.weight.copy(), self.bias.copy(), step.reshape(len(chosen), -1)
         weight[chosen] += step[:, :-1]
         bias[chosen] += step[:, -1]
@@ -141,12 +113,14 @@ class Ridges:
         scale = np.where((size > REACH) | (relu & (size > 0)), (1 if relu else REACH) / np.maximum(size, 1e-300), 1)
         return replace(self, weight=self.weight * scale[:, None], bias=self.bias * scale)
 
-    def work(self, samples: int, chosen: int, /) -> float:
+    def work(self, samples: int, chosen: int) -> float:
+        """How many multiplications `normal` takes."""
         return work_of(samples, chosen * (self.weight.shape[1] + 1) + sum(self.outer.shape))
 
     def normal(
-        self, chosen: np.ndarray, x: np.ndarray, y: np.ndarray, root: np.ndarray, solver: SolverOf, /
+        self, chosen: np.ndarray, x: np.ndarray, y: np.ndarray, root: np.ndarray, solver: SolverOf
     ) -> tuple[np.ndarray, np.ndarray]:
+        """J'J and J'R for the inner weights of the chosen neurons, rows times root."""
         d, m = x.shape[1], y.shape[1]
         inner, features = len(chosen) * (d + 1), len(self.outer)
         total = np.zeros((inner + features + m,) * 2)
@@ -187,19 +161,16 @@ class TwoLayers:
         u = np.concatenate([a, x], axis=1)
         return slope, u, *_relu(u @ self.second.T + self.shift)
 
-    def features(self, x: Float[np.ndarray, "n d"], /) -> Float[np.ndarray, "n features"]:
+    def features(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n features"]:
         _, u, a, _ = self._inner(x)
         return np.concatenate([a, with_one(u)], axis=1)
 
-    def with_outer(self, outer: np.ndarray, /) -> TwoLayers:
-        return replace(self, outer=outer)
-
-    def chosen(self, rng: np.random.Generator, /) -> Int[np.ndarray, " k"]:
+    def chosen(self, rng: np.random.Generator) -> Int[np.ndarray, " k"]:
         """All neurons of the first layer, with as many of the second as one step may move."""
         count = max(1, (MAX_UNKNOWNS - self.weight.size) // (self.second.shape[1] + 1))
         return np.sort(rng.permutation(len(self.shift))[:count])
 
-    def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"], /) -> TwoLayers:
+    def moved(self, chosen: np.ndarray, step: Float[np.ndarray, " unknowns"]) -> TwoLayers:
         second, shift = self.second.copy(), self.shift.copy()
         first = len(self.bias) * (self.weight.shape[1] + 1)
         one, two = step[:first].reshape(len(self.bias), -1), step[first:].reshape(len(chosen), -1)
@@ -225,13 +196,13 @@ class TwoLayers:
             shift=self.shift / sizes,
         )
 
-    def work(self, samples: int, chosen: int, /) -> float:
+    def work(self, samples: int, chosen: int) -> float:
         columns = self.weight.size + len(self.bias) + chosen * (self.second.shape[1] + 1)
         features, m = self.outer.shape
         return float(samples) * m * (columns + features) ** 2 + columns**3 / 3
 
     def normal(
-        self, chosen: np.ndarray, x: np.ndarray, y: np.ndarray, root: np.ndarray, solver: SolverOf, /
+        self, chosen: np.ndarray, x: np.ndarray, y: np.ndarray, root: np.ndarray, solver: SolverOf
     ) -> tuple[np.ndarray, np.ndarray]:
         first, m, features = len(self.bias), y.shape[1], len(self.outer)
         inner = self.weight.size + first + len(chosen) * (self.second.shape[1] + 1)
@@ -259,3 +230,8 @@ class TwoLayers:
         for one in both:
             curvature -= one.T @ solve(one)
         return curvature, gradient
+
+
+Model = Ridges | TwoLayers
+"""A network with inner weights that steps move, and outer ones that are solved for."""
+M = TypeVar("M", Ridges, TwoLayers)

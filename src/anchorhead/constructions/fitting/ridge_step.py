@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from anchorhead.constructions.fitting.ridge_model import Model, Solve, chunks, work_of
+from anchorhead.constructions.fitting.ridge_model import M, Model, Solve, chunks, work_of
 from anchorhead.effort import Effort
 
 TRIES = 6
-M = TypeVar("M", bound=Model)
 
 
 @dataclass(eq=False)
@@ -39,7 +37,7 @@ class Steps:
         wanted = self.y * self.root
         outer = self._solver(features.T @ features)(features.T @ wanted)
         left = wanted - features @ outer
-        return model.with_outer(outer), float((left * left).sum())
+        return replace(model, outer=outer), float((left * left).sum())
 
     def worth(self, model: Model) -> Float[np.ndarray, " features"]:
         """By how much the sum of squares grows without a feature, the others at their best: c^2 / (F'F)^-1."""

@@ -10,7 +10,6 @@ from math import ceil, floor, log10
 import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest, Placement
-from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError, NotDefined
 from anchorhead.heads.atom import Atom, Dtype, Part
@@ -69,10 +68,10 @@ class ActivationHeads:
 
     def outline(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
         """What `choose` would choose, as far as it is known before anything is solved for: no anchors."""
-        if self.placement == "uniform":
-            return outlined(activation, (low, high), error)
-        interval, degree = _interval(activation, low, high)
-        return outlined(activation, interval, error, degree)
+        interval, degree = ((low, high), None) if self.placement == "uniform" else _interval(activation, low, high)
+        shape = ActivationHead(activation, *interval, (), error, 0.0, degree=degree)
+        _ = shape.slope  # NotDefined where there is none
+        return shape
 
     def _frontier(self, activation: Expression, interval: tuple[float, float]) -> Frontier | None:
         name = table_name(activation)
@@ -99,9 +98,9 @@ class ActivationHeads:
     def _new(
         self, activation: Expression, interval: tuple[float, float], error: float, degree: float | None
     ) -> ActivationHead:
-        request = BuildRequest(error, self.dtype, progress=self.progress)
+        request = BuildRequest(error, self.dtype, placement=self.placement, progress=self.progress)
         found = best_head(ScalarTarget((activation,), *interval), request)
-        return shape_of_head(found, activation, interval, degree)
+        return shape_of(found.atom, *head_errors(found.certificate), activation, interval, degree)
 
     def _line(self, error: float) -> ActivationHead:
         """x on [-1, 1]: the fewest anchors within the error, or the best there is."""
@@ -117,9 +116,7 @@ class ActivationHeads:
         ramp = ramp_of(activation, low, high)
         if ramp is not None:
             return uniform_ramp(activation, (low, high), ramp, error, self.dtype)
-        request = BuildRequest(error, self.dtype, placement="uniform")
-        found = best_head(ScalarTarget((activation,), low, high), request)
-        return shape_of_head(found, activation, (low, high), None)
+        return self._new(activation, (low, high), error, None)
 
 
 def _interval(activation: Expression, low: float, high: float) -> tuple[tuple[float, float], float | None]:
@@ -134,15 +131,6 @@ def _straight(anchors: int, dtype: Dtype) -> ActivationHead:
     part = Part.of(slopes, offsets, values, dtype)
     bound = prove_head([part], 0.0, np.zeros(1), ScalarTarget((IDENTITY,), *UNIT), require_model(dtype))
     return ActivationHead(IDENTITY, *UNIT, (part,), bound.exact, bound.rounding, degree=1.0)
-
-
-def outlined(
-    activation: Expression, interval: tuple[float, float], error: float, degree: float | None = None
-) -> ActivationHead:
-    """A shape without anchors, of which the interval and the slope are known; NotDefined where there is no slope."""
-    shape = ActivationHead(activation, *interval, (), error, 0.0, degree=degree)
-    _ = shape.slope
-    return shape
 
 
 def shape_of(
@@ -163,12 +151,6 @@ def shape_of(
         out_shift=float(atom.bias[0]),
         degree=degree,
     )
-
-
-def shape_of_head(
-    found: Head, activation: Expression, interval: tuple[float, float], degree: float | None
-) -> ActivationHead:
-    return shape_of(found.atom, *head_errors(found.certificate), activation, interval, degree)
 
 
 def table_name(activation: Expression) -> str | None:
@@ -198,18 +180,14 @@ def _defined(activation: Expression, interval: tuple[float, float]) -> bool:
 
 
 def tidy(end: float) -> float:
-    """The next number away from 0 with a leading digit or two."""
+    """The next number up with a leading digit or two."""
     if end == 0:
         return 0.0
-    if end < 0:
-        return -_tidy(-end, down=True)
-    return _tidy(end, down=False)
-
-
-def _tidy(size: float, down: bool) -> float:
-    power = 10.0 ** floor(log10(size))
+    power = 10.0 ** floor(log10(abs(end)))
     steps = [step * power for step in TIDY]
-    return max(step for step in steps if step <= size * (1 + 1e-12)) if down else min(s for s in steps if s >= size)
+    if end < 0:
+        return -max(step for step in steps if step <= -end * (1 + 1e-12))
+    return min(step for step in steps if step >= end)
 
 
 def uniform_anchors(span: float, error: float) -> int:

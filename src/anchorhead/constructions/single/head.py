@@ -44,7 +44,7 @@ def best_head(target: ScalarTarget | CallableTarget, request: BuildRequest) -> H
         values = target.values(np.linspace(target.low, target.high, 33))
         require_representable(request.within, values, request.dtype)
     proofs = Effort(PROOFS * (MORE_EVEN if request.placement == "uniform" else 1.0))
-    search = _Search(target, request, proofs=proofs)
+    search = _Search(target, request, proofs)
     return search.within(request.within) if request.within is not None else search.with_anchors(request.anchors or 0)
 
 
@@ -52,8 +52,8 @@ def best_head(target: ScalarTarget | CallableTarget, request: BuildRequest) -> H
 class _Search:
     target: ScalarTarget | CallableTarget
     request: BuildRequest
+    proofs: Effort
     search: Effort = field(default_factory=lambda: Effort(SEARCH))
-    proofs: Effort = field(default_factory=lambda: Effort(PROOFS))
 
     def within(self, error: float) -> Head:
         """From the table; else asks the solver for a little less than the proof will find, until the proof agrees."""
@@ -119,7 +119,7 @@ class _Search:
         A certificate adds at most the rounding to the exact part where an estimate adds them point by point, so it is
         between one and two estimates: heads that are estimated beyond that cannot be the best.
         """
-        found = improvements(self._values, self.target.kinks, *self._interval, anchors, **self._options)
+        found = improvements(self.target.values, self.target.kinks, *self._interval, anchors, **self._options)
         least = min(solution.total for solution in found)
         hopeful = [solution for solution in found if solution.total <= LOOSEST * least]
         heads: list[Head] = []
@@ -149,7 +149,7 @@ class _Search:
     def _smallest(self, error: float) -> Atom:
         if self.request.placement == "solved":
             options = {**self._options, "max_anchors": MAX_ANCHORS}
-            return smallest(self._values, self.target.kinks, *self._interval, error, **options).atom
+            return smallest(self.target.values, self.target.kinks, *self._interval, error, **options).atom
         return self._smallest_uniform(error)
 
     def _smallest_uniform(self, error: float) -> Atom:
@@ -172,14 +172,11 @@ class _Search:
         )
 
     def _even(self, count: int) -> Solution:
-        return uniform(self._values, *self._interval, count, self.request.dtype, self.target.kinks)
+        return uniform(self.target.values, *self._interval, count, self.request.dtype, self.target.kinks)
 
     def certified(self, atom: Atom, bound: HeadBound | None = None, within: float | None = None) -> Head:
         """The head with its certificate; bound: by this proof."""
         return certified_head(atom, self.target, self.proofs, self.request.progress, bound, within)
-
-    def _values(self, x: np.ndarray) -> np.ndarray:
-        return self.target.values(x)
 
     @property
     def _interval(self) -> tuple[float, float]:
