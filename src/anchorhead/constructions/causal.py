@@ -19,6 +19,7 @@ from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.normal_form import depends_on
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets.mlp import Mlp
+from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.language.targets.several import SeveralVariables
 
 PAIRS = 2_000
@@ -99,24 +100,16 @@ def _refuted(
     )
 
 
-def require_causal_values(
-    values: Callable[[np.ndarray], np.ndarray],
-    tokens: int,
-    box: tuple[np.ndarray, np.ndarray],
-) -> int:
-    """How many pairs of inputs were tried on a function of which only values are known; raises if one refutes it.
-
-    values  from (n, inputs) to (n, outputs), both token by token
-    """
-    features = len(box[0]) // tokens
+def require_causal_values(target: CallableSeveral) -> int:
+    """How many pairs of inputs were tried on a function of which only values are known; raises if one refutes it."""
+    tokens = target.tokens or 1
+    features, columns = len(target.variables) // tokens, target.outputs // tokens
     for token in range(tokens - 1):
 
         def own(x: Float[np.ndarray, "n inputs"], token: int = token) -> Float[np.ndarray, "n columns"]:
-            y = values(x)
-            columns = y.shape[1] // tokens
-            return y[:, token * columns : (token + 1) * columns]
+            return target.values(x)[:, token * columns : (token + 1) * columns]
 
-        found = _differing(own, token, features, box)
+        found = _differing(own, token, features, (np.array(target.low), np.array(target.high)))
         if found is not None:
             y = [own(x[None])[0] for x in found]
             worst = int(np.abs(y[0] - y[1]).argmax())

@@ -66,9 +66,7 @@ def _several(target: CallableSeveral, lipschitz: Lipschitz | None, request: Buil
         return approximate_fitted(target, request)
     if lipschitz is not None:
         _require_a_grid(target, lipschitz, given)
-    pairs = 0
-    if request.causal:
-        pairs = require_causal_values(target.values, target.tokens or 1, (np.array(target.low), np.array(target.high)))
+    pairs = require_causal_values(target) if request.causal else 0
     try:
         made = approximate_callable(target, request, lipschitz)
     except AnchorheadError as refused:

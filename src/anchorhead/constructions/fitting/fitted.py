@@ -60,14 +60,14 @@ def approximate_fitted(target: CallableSeveral, request: BuildRequest) -> Networ
 
     Raises NotReached, which has the best network, where the error is not reached.
     """
-    within, causal, placement, seed = request.error, request.causal, request.placement, request.seed
+    within, placement, seed = request.error, request.placement, request.seed
     if len(target.variables) > MAX_INPUTS:
         raise AnchorheadError(f"{target}: a network is fitted to functions of at most {MAX_INPUTS:,} inputs")
     request.of_network(_nothing(target))
     require_repeatable(target, within, seed)
     require_continuous(target, within, seed)
-    if causal and target.tokens is not None:
-        require_causal_values(target.values, target.tokens, (np.array(target.low), np.array(target.high)))
+    if request.causal:
+        require_causal_values(target)
     aim, stiffness = AIM[placement] * within, list(STIFFNESS[request.dtype])
     best: tuple[Network, Certificate, Fitted] | None = None
     for _ in range(TRIES):

@@ -4,11 +4,11 @@ One token. A register carries, for each axis, slope and offset of its index alon
 input token is (x_j - origin_j, 1) for each axis.
 
 A sequence of n tokens. A first attention gathers the entries that the grid's axes are along: head j asks with 1 for the
-key FAR [position = j] and so copies token j into every token, exactly, because the other weights underflow to 0. The
+key 2 FAR [position = j] and so copies token j into every token, exactly, because the other weights underflow to 0. The
 grid gets one more axis, with a point for every token that reads it, and one with values of 0 for the others: its logits
 are 0 for the point of the token itself and -M for the others, out of reach. A skip adds the bias.
 
-With a causal mask, tokens that cannot be seen are replaced by a register of zeros, whose key of FAR/2 wins where the
+With a causal mask, tokens that cannot be seen are replaced by a register of zeros, whose key of FAR wins where the
 sought one is hidden. The grid is then asked at the origin of such an axis, on which what the token reads does not
 depend.
 """
@@ -25,11 +25,11 @@ from jaxtyping import Int
 
 from anchorhead.constructions.layouts.draft import Draft, Fill
 from anchorhead.constructions.layouts.feature_names import HIDDEN, inputs_called, less, outputs_called
+from anchorhead.constructions.layouts.laid_out import FAR
 from anchorhead.given import require_even_tokens
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.network import Attention, Embed, Network
 
-FAR = 2000.0
 OUT_OF_REACH = 2.0**40
 """M: a power of two, so that products are exact, far beyond all logits of which anything is proven."""
 
@@ -225,9 +225,9 @@ class PlacedFill(GridFill):
         place, d, few, sources = self.place, self.atom.variables, self.place.features, self.place.sources
         query[:, 0, few] = 1
         for head, token in enumerate(sources):
-            key[head, 0, few + 1 + token] = FAR
+            key[head, 0, few + 1 + token] = 2 * FAR
         if place.causal:
-            key[:, 0, -1] += FAR / 2
+            key[:, 0, -1] = FAR
         value[0, :, :few] = np.eye(few)
         for axis, entry in enumerate(place.axes):
             output[sources.index(entry // few), axis, entry % few] = 1

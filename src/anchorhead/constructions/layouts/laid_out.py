@@ -11,7 +11,9 @@ from anchorhead.constructions.layouts.feature_names import inputs_called, less
 from anchorhead.constructions.layouts.neurons import Laid, Queries
 from anchorhead.proof.heads.activation_head import ActivationHead
 
-FAR = 1000.0
+FAR, ABSENT = 1000.0, 10_000.0
+"""By how much the logit of a key that is sought is above others, and that of one that is not there below: all weights
+that are not to be are 0 in floating point."""
 
 
 def out_of_reach(largest_logit: float) -> float:

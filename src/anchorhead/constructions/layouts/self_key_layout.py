@@ -14,12 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anchorhead.constructions.layouts.laid_out import ABSENT
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.lemmas.self_key import OwnPart
 from anchorhead.network import Attention, Embed, Network
-
-ABSENT = 10_000.0
-"""So far below the others is the logit of a key that a part does not have: its weight is 0 in floating point."""
 
 
 def self_key_network(

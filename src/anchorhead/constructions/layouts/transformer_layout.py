@@ -160,11 +160,14 @@ class Transformer(LaidOut):
     def _gather_keys(self, names: Features, query: np.ndarray, key: np.ndarray, value: np.ndarray) -> None:
         query[:, 0, names[ONE]] = 1
         for j in range(self.tokens):
-            key[j, 0, names[f"at position {j}"] if self.tokens > 1 else names[ONE]] = 2 * FAR if self.tokens > 1 else 1
+            if self.tokens > 1:
+                key[j, 0, names[f"at position {j}"]] = 2 * FAR
+            elif IS_INPUT in names.names:
+                key[j, 0, names[IS_INPUT]] = 2 * FAR
+            else:
+                key[j, 0, names[ONE]] = 1
             if self._hides:
                 key[j, 0, names[HIDDEN]] = FAR
-            if self.tokens == 1 and IS_INPUT in names.names:
-                key[j, 0, names[ONE]], key[j, 0, names[IS_INPUT]] = 0, 2 * FAR
         value[0, :, : self.inputs] = np.eye(self.inputs)
 
     def _centred_entries(self) -> list[str]:

@@ -228,11 +228,10 @@ def _statement(
     which entry of the program each is: its last functions are those of grids."""
     functions = [output for grid in grids for output in grid.part.outputs]
     layers = [] if neurons is None else [layer.beside(len(functions)) for layer in neurons.laid.layers]
-    own = np.zeros((target.outputs, len(target.variables))) if neurons is None else neurons.laid.readout.weight
-    bias = np.zeros(target.outputs) if neurons is None else neurons.laid.readout.bias
-    errors = (np.zeros(own.shape), np.zeros(bias.shape)) if neurons is None else neurons.laid.readout.errors
-    weight = np.concatenate([own, np.eye(target.outputs)[:, functions]], axis=1)
-    readout = Affine(weight, bias, np.pad(errors[0], ((0, 0), (0, len(functions)))), errors[1])
+    nothing = Affine(np.zeros((target.outputs, len(target.variables))), np.zeros(target.outputs))
+    own = nothing if neurons is None else neurons.laid.readout
+    weight = np.concatenate([own.weight, np.eye(target.outputs)[:, functions]], axis=1)
+    readout = Affine(weight, own.bias, np.pad(own.errors[0], ((0, 0), (0, len(functions)))), own.errors[1])
     steps = program.applied[len(program.applied) - len(grids) :]
     claims = [*(replace(grid.claim, step=step) for grid, step in zip(grids, steps, strict=True)), *layers]
     bound = prove_claims(network, claims, readout, target.on.broadcast_to(target.input_shape))

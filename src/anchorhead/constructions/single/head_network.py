@@ -15,13 +15,12 @@ import numpy as np
 
 from anchorhead.constructions.layouts.draft import Draft, Fill
 from anchorhead.constructions.layouts.feature_names import outputs_called
+from anchorhead.constructions.layouts.laid_out import ABSENT
 from anchorhead.heads.atom import Atom, Part
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.network.derivation import Derivation
-
-ABSENT = 10_000.0
 
 
 def head_drafts(lengths: Sequence[int], outputs: int, filled: tuple[Fill, Fill] = (dict, dict)) -> list[Draft]:
