@@ -28,6 +28,7 @@ from anchorhead.constructions.passes.forms.neurons import (
     SQUARE,
     coarse,
     neuron,
+    power_of,
     power_of_two,
 )
 from anchorhead.constructions.passes.forms.quantities import Combination, Quantities, total
@@ -186,7 +187,7 @@ class Lowering:
                 return self._is_kept_as_log(node.args[0])
             case "add":
                 return quadratic_root(node) is not None and self._log_of_root(node) is not None
-        power = _power(node)
+        power = power_of(node)
         return power is not None and self._is_kept_as_log(power[0])
 
     def _from_parts(self, node: Expression) -> Signed | None:
@@ -205,7 +206,7 @@ class Lowering:
                 return 1, self.plain(args[0])
             case "add":
                 return self._log_of_root(node) or self._log_of_sum(node)
-        power = _power(node)
+        power = power_of(node)
         base = None if power is None else self.log(power[0])
         if power is None or base is None:
             return None
@@ -279,15 +280,3 @@ def _times(logs: Sequence[Signed | None], exponents: Sequence[arb]) -> Signed | 
             return None
         sign, summed = sign * one[0], summed + one[1] * exponent
     return sign, summed
-
-
-def _power(node: Expression) -> tuple[Expression, arb] | None:
-    """a and p with node = a^p, p constant."""
-    match node.op:
-        case "integer_power":
-            return node.args[0], arb(int(node.data or 0))
-        case "square" | "sqrt" | "reciprocal":
-            return node.args[0], {"square": arb(2), "sqrt": arb(0.5), "reciprocal": arb(-1)}[node.op]
-        case "power" if not node.args[1].variables:
-            return node.args[0], node.args[1].ball({})
-    return None

@@ -52,18 +52,18 @@ def _on_its_own_scale(quantities: Quantities, function: Expression, of: Combinat
     if function.op == "div" and function.args[1] is X and not function.args[0].variables:
         return neuron(quantities, RECIPROCAL, of) * function.args[0].ball({})
     plain = bool(function.args) and function.args[0] is X and not any(arg.variables for arg in function.args[1:])
-    exponent = _exponent(function) if plain else None
+    power = power_of(function) if plain and function.op != "square" else None  # heads know that squares scale
     if plain and function.op == "exp":
         shift = arb(coarse((low + high) / 2))
         return quantities.apply(function, of + -shift) * shift.exp()
-    if plain and (function.op == "log" or exponent is not None):
+    if plain and (function.op == "log" or power is not None):
         if low <= 0 and (high >= 0 or function.op == "log"):
             _require_defined(function, low, high)
             size = arb(1 / power_of_two(max(abs(low), abs(high))))
         else:
             size = arb(coarse(1 / (sqrt(abs(low)) * sqrt(abs(high)))))
         scaled = quantities.apply(function, of * size)
-        return scaled * size**-exponent if exponent is not None else scaled + -size.log()
+        return scaled * size ** -power[1] if power is not None else scaled + -size.log()
     far = min(abs(low), abs(high)) > OFF_CENTRE * (high - low) and low * high > 0
     if far and degree_of(function) is None and function is not ASINH:  # which the verifier knows as it is
         middle, unit = coarse((low + high) / 2, 20), power_of_two(0.51 * (high - low))
@@ -73,17 +73,15 @@ def _on_its_own_scale(quantities: Quantities, function: Expression, of: Combinat
     return quantities.apply(function, of)
 
 
-def _exponent(function: Expression) -> arb | None:
-    """p with phi(x) = x^p, where p is no exponent of which heads know already that it scales."""
-    match function.op:
-        case "reciprocal":
-            return arb(-1)
-        case "sqrt":
-            return arb(0.5)
+def power_of(node: Expression) -> tuple[Expression, arb] | None:
+    """a and p with node = a^p, p constant."""
+    match node.op:
         case "integer_power":
-            return arb(int(function.data or 0))
-        case "power" if not function.args[1].variables:
-            return function.args[1].ball({})
+            return node.args[0], arb(int(node.data or 0))
+        case "square" | "sqrt" | "reciprocal":
+            return node.args[0], {"square": arb(2), "sqrt": arb(0.5), "reciprocal": arb(-1)}[node.op]
+        case "power" if not node.args[1].variables:
+            return node.args[0], node.args[1].ball({})
     return None
 
 
