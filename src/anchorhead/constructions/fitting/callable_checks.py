@@ -19,7 +19,7 @@ JUMP, PART = 10.0, 1e-3
 
 def require_repeatable(target: CallableSeveral, within: float, seed: int) -> None:
     """Raises where the function gives other values the second time, or in other company."""
-    x = _inside(target, PROBES, np.random.default_rng([seed, 1]))
+    x = np.random.default_rng([seed, 1]).uniform(target.low, target.high, (PROBES, len(target.variables)))
     first = target.values(x)
     for second, when in ((target.values(x), "a second time"), (target.values(x[:FEW]), "in a smaller batch")):
         differs = np.abs(first[: len(second)] - second).max(axis=1)
@@ -44,10 +44,6 @@ def require_continuous(target: CallableSeveral, within: float, seed: int = 0) ->
         "next to it. Heads approximate continuous functions: choose a box on one side of the place, a larger error, or "
         "bridge the jump with a steep slope"
     )
-
-
-def _inside(target: CallableSeveral, count: int, rng: np.random.Generator) -> Float[np.ndarray, "n inputs"]:
-    return rng.uniform(target.low, target.high, (count, len(target.variables)))
 
 
 def _shown(y: Float[np.ndarray, " outputs"]) -> str:

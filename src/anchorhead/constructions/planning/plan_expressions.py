@@ -89,7 +89,7 @@ class _Functions:
     def planned(self, withins: Sequence[float], request: BuildRequest) -> tuple[list[Row], list[tuple[str, str]]]:
         """Rows for each error, and what every term becomes within the smallest."""
         rows, way = [], self.target
-        for within in _sorted(withins):
+        for within in sorted(set(withins), reverse=True):
             way, solved = self._planned(replace(request, within=within))
             try:
                 _, even = self._planned(replace(request, within=within, placement="uniform"))
@@ -165,7 +165,7 @@ def _heads(target: SeveralVariables, withins: Sequence[float], request: BuildReq
     scalar = ScalarTarget(target.expressions, target.low[0], target.high[0])
     climbed = _Climbed(scalar, request)
     solved = {within: climbed.row(within) for within in sorted(withins)}
-    return [row for within in _sorted(withins) for row in (solved[within], climbed.even(within))]
+    return [row for within in reversed(solved) for row in (solved[within], climbed.even(within))]
 
 
 @dataclass(eq=False)
@@ -297,7 +297,3 @@ def _one_grid(target: SeveralVariables, sides: Sequence[int], atom: GridAtom | N
     if target.tokens is None:
         return grid_drafts(sides, target.outputs, None if atom is None else GridFill(atom))
     return placed_drafts(sides, GridPlacement.of_all(target.tokens, len(target.variables), target.outputs))
-
-
-def _sorted(withins: Sequence[float]) -> list[float]:
-    return sorted(set(withins), reverse=True)

@@ -113,10 +113,18 @@ class ActivationHeads:
         return best  # type: ignore[return-value]
 
     def _even(self, activation: Expression, low: float, high: float, error: float) -> ActivationHead:
+        """By the single-head theorem, where the activation is a ramp: p even anchors from a to b, and (b - a)/p for the
+        error asked for."""
         ramp = ramp_of(activation, low, high)
-        if ramp is not None:
-            return uniform_ramp(activation, (low, high), ramp, error, self.dtype)
-        return self._new(activation, (low, high), error, None)
+        if ramp is None:
+            return self._new(activation, (low, high), error, None)
+        anchors = uniform_anchors(ramp[1] - ramp[0], error)
+        if anchors > MAX_UNIFORM:
+            raise AnchorheadError(
+                f"uniform anchors for an error of {error:.3g} on [{ramp[0]:g}, {ramp[1]:g}] are {anchors:,}, and at "
+                f"most {MAX_UNIFORM:,} are built: ask for a larger within, use placement='solved', or look at ah.plan"
+            )
+        return prove_uniform(activation, (low, high), ramp, anchors, self.dtype)
 
 
 def _interval(activation: Expression, low: float, high: float) -> tuple[tuple[float, float], float | None]:
@@ -193,16 +201,3 @@ def tidy(end: float) -> float:
 def uniform_anchors(span: float, error: float) -> int:
     """The theorem's p with (b - a)/p <= error."""
     return max(2, ceil(span / error))
-
-
-def uniform_ramp(
-    activation: Expression, interval: tuple[float, float], ramp: tuple[float, float], error: float, dtype: str
-) -> ActivationHead:
-    """The single-head theorem: p even anchors from a to b, and (b - a)/p for the error asked for."""
-    anchors = uniform_anchors(ramp[1] - ramp[0], error)
-    if anchors > MAX_UNIFORM:
-        raise AnchorheadError(
-            f"uniform anchors for an error of {error:.3g} on [{ramp[0]:g}, {ramp[1]:g}] are {anchors:,}, and at most "
-            f"{MAX_UNIFORM:,} are built: ask for a larger within, use placement='solved', or look at ah.plan"
-        )
-    return prove_uniform(activation, interval, ramp, anchors, dtype)
