@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from flint import acb, arb
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.expression import ARITHMETIC, Expression, Rules
 
 Array = np.ndarray
 
@@ -75,7 +74,7 @@ class Fractions:
         return _each(lambda v: Fraction(float(v)), values)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
-        return _entries(lambda point: _fraction(expression, point), at)
+        return _entries(lambda point: expression.evaluated(point, _EXACT, "need not be a fraction: use balls"), at)
 
     def softmax(self, logits: Array) -> Array:
         raise AnchorheadError("a softmax of fractions is no fraction: use balls")
@@ -154,25 +153,9 @@ def _share(total: arb) -> arb:
     return most.union(1 / high if high.is_finite() else arb(0))
 
 
-def _fraction(expression: Expression, at: Mapping[str, Fraction]) -> Fraction:
-    results: list[Any] = []
-    for op, data, places in expression.program:
-        args = [results[place] for place in places]
-        if op == "variable":
-            results.append(at[str(data)])
-        elif op in _EXACT:
-            results.append(_EXACT[op](data, *args))
-        else:
-            raise AnchorheadError(f"{expression} of fractions: {op} of a fraction need not be one, use balls")
-    return results[-1]
-
-
-_EXACT: dict[str, Callable[..., Any]] = {
+_EXACT: Rules = {
+    **ARITHMETIC,
     "number": lambda value: Fraction(float(value)),
-    "add": lambda _, *terms: sum(terms, Fraction(0)),
-    "mul": lambda _, *factors: reduce(lambda a, b: a * b, factors),
-    "neg": lambda _, a: -a,
-    "div": lambda _, a, b: a / b,
     "integer_power": lambda n, a: a ** int(n),
     "abs": lambda _, a: abs(a),
     "min": lambda _, *args: min(args),
