@@ -37,30 +37,14 @@ class Line:
     def then(self, after: Line) -> Line | None:
         """after(self(x)), None where its numbers take too many digits."""
         line = Line(after.slope * self.slope, after.slope * self.shift + after.shift)
-        return line if _number(line.slope) and _number(line.shift) else None
+        return line if build.fraction(line.slope) and build.fraction(line.shift) else None
 
     def of(self, x: Expression) -> Expression:
-        slope, shift = _number(self.slope), _number(self.shift)
+        slope, shift = build.fraction(self.slope), build.fraction(self.shift)
         if slope is None or shift is None:
             raise AnchorheadError("a constant of the graph has too many digits")
         scaled = x if self.slope == 1 else build.mul(slope, x)
         return scaled if not self.shift else build.add(scaled, shift)
-
-
-def _number(value: Fraction) -> Expression | None:
-    """A float, or a quotient of two; None if it is neither."""
-    if (whole := _exact(value)) is not None:
-        return build.number(whole)
-    top, bottom = _exact(Fraction(value.numerator)), _exact(Fraction(value.denominator))
-    return None if top is None or bottom is None else build.div(build.number(top), build.number(bottom))
-
-
-def _exact(value: Fraction) -> float | None:
-    try:
-        near = float(value)
-    except OverflowError:
-        return None
-    return near if Fraction(near) == value else None
 
 
 SAME = Line()

@@ -18,7 +18,7 @@ from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.language.expressions import build
-from anchorhead.language.expressions.build import add, mul, neg, number
+from anchorhead.language.expressions.build import add, fraction, mul, neg, number
 from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.expressions.normal_form import Atom, polynomial
 from anchorhead.language.expressions.precision import precision
@@ -199,21 +199,6 @@ def _multiple(slopes: dict[str, fmpq], direction: dict[str, fmpq]) -> fmpq | Non
     name = next(iter(direction))
     ratio = slopes[name] / direction[name]
     return ratio if all(slopes[one] == direction[one] * ratio for one in direction) else None
-
-
-def fraction(value: fmpq) -> Expression | None:
-    """The rational number as an expression, if floats can write its numerator and denominator."""
-    above, below = int(value.numer()), int(value.denom())
-    if not all(_is_float(part) for part in (above, below)):
-        return None
-    near = above / below
-    exact = fmpq(*near.as_integer_ratio()) == value
-    return number(near) if exact else build.div(number(float(above)), number(float(below)))
-
-
-def _is_float(whole: int) -> bool:
-    """Whether a float, not too large, is this whole number exactly."""
-    return whole.bit_length() <= 500 and int(float(whole)) == whole
 
 
 def split_constant(function: Expression) -> tuple[float, Expression]:

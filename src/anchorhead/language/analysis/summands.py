@@ -21,9 +21,9 @@ from typing import Literal
 from flint import arb, fmpq
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.analysis.ridges import PRECISION, Structure, fraction, ridge_of, structure
+from anchorhead.language.analysis.ridges import PRECISION, Structure, ridge_of, structure
 from anchorhead.language.expressions import build
-from anchorhead.language.expressions.build import ZERO, add, mul, neg
+from anchorhead.language.expressions.build import ZERO, add, fraction, mul, neg
 from anchorhead.language.expressions.complex_balls import resolve
 from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.expressions.normal_form import polynomial
