@@ -89,9 +89,7 @@ class Balls:
     def constant(self, values: Array, radius: Array | None) -> Array:
         if radius is None:
             return _each(lambda v: arb(float(v)), values)
-        return np.array(
-            [arb(float(v), float(r)) for v, r in zip(values.ravel(), radius.ravel(), strict=True)], dtype=object
-        ).reshape(values.shape)
+        return _each(lambda v, r: arb(float(v), float(r)), values, radius)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
         return _entries(expression.ball, at)
@@ -125,21 +123,14 @@ class ComplexBalls:
         return _each(lambda ball: ball.sqrt(), a)
 
 
-def _each(function: Callable[[Any], Any], array: Array) -> Array:
-    found = np.empty(array.shape, dtype=object)
-    for place, value in enumerate(array.ravel()):
-        found.reshape(-1)[place] = function(value)
-    return found
+def _each(function: Callable[..., Any], *arrays: Array) -> Array:
+    """A function at every entry of arrays that broadcast."""
+    return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
 
 
 def _entries(function: Callable[[dict[str, Any]], Any], at: Mapping[str, Array]) -> Array:
-    """A function of one point, at every entry of arrays that broadcast."""
-    names = list(at)
-    arrays = np.broadcast_arrays(*at.values())
-    found = np.empty(arrays[0].shape, dtype=object)
-    for place in np.ndindex(found.shape):
-        found[place] = function({name: array[place] for name, array in zip(names, arrays, strict=True)})
-    return found
+    """A function of one point, at every entry."""
+    return _each(lambda *point: function(dict(zip(at, point, strict=True))), *at.values())
 
 
 def _exp(z: arb) -> arb:
