@@ -8,6 +8,7 @@ source: a layer of neurons.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -183,9 +184,7 @@ def _near(value: Fraction, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def checked_size(shape: Shape) -> int:
-    size = 1
-    for side in shape:
-        size *= int(side)
+    size = math.prod(int(side) for side in shape)
     if not 1 <= size <= MAX_SIZE or any(side < 1 for side in shape):
         raise AnchorheadError(f"a value of shape {shape} has {size:,} entries: 1 to {MAX_SIZE:,} are allowed")
     return size
