@@ -24,31 +24,33 @@ class Entries:
     low: tuple[float, ...]
     high: tuple[float, ...]
 
-    def program(self, title: str = "", axis: bool | None = None) -> Program:
+    def program(self, axis: bool | None = None) -> Program:
+        """axis: whether there is one of tokens; by default of several."""
         writer = Writer()
         count = self.tokens or 1
         shape = (count, len(self.variables) // count)
         names = self.variables if self.tokens is None else tuple(f"x[i,{j}]" for j in range(shape[1]))
         x = writer.input(names, *(np.reshape(end, shape) for end in (self.low, self.high)), tokens=count)
-        y = _written(writer, x, self.functions, self.variables, count)
-        return writer.program(y, token_axis=self.tokens is not None if axis is None else axis, title=title)
+        y = applied_to_entries(writer, x, self.functions, self.variables, count)
+        if count > 1:
+            outputs = len(self.functions) // count
+            apart = np.eye(len(self.functions)).reshape(count, outputs, 1, -1)
+            y = writer.affine({y: apart}, np.zeros((1, outputs)))
+        return writer.program(y, token_axis=self.tokens is not None if axis is None else axis)
 
     @classmethod
     def of(cls, program: Program) -> Entries:
         given = program.input
-        tokens = given.tokens if program.token_axis and (given.tokens or 1) > 1 else None
+        tokens = given.tokens if (given.tokens or 1) > 1 else None
         last = program.steps[program.output]
         apply = program.steps[last.terms[0].step] if isinstance(last, Affine) else last
         if not isinstance(apply, Apply) or given.low is None or given.high is None:
             raise AnchorheadError("the stored program is not one of functions of the entries of its input")
-        variables = given.features
-        if tokens is not None:
-            variables = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(len(given.features)))
-        if not set(apply.arguments) <= set(variables):
+        if not set(apply.arguments) <= set(given.entries):
             raise AnchorheadError("the stored program is not one of functions of the entries of its input")
         functions = tuple(apply.functions[k] for k in apply.which)
         ends = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
-        found = cls(functions, variables, tokens, *ends)
+        found = cls(functions, given.entries, tokens, *ends)
         require_same(program, found.program(), "one of functions of the entries of its input")
         return found
 
@@ -58,20 +60,6 @@ class Entries:
         if len(found) < len(self.functions):
             raise AnchorheadError("the program has functions that are known by their values alone")
         return found
-
-
-def _written(
-    writer: Writer, x: int, functions: Sequence[Expression | Opaque], variables: tuple[str, ...], tokens: int
-) -> int:
-    """Functions of the entries of x, token by token, one after the other."""
-    y = applied_to_entries(writer, x, functions, variables, tokens)
-    if tokens == 1:
-        return y
-    outputs = len(functions) // tokens
-    apart = np.zeros((tokens, outputs, 1, len(functions)))
-    for place in range(len(functions)):
-        apart[place // outputs, place % outputs, 0, place] = 1.0
-    return writer.affine({y: apart}, np.zeros((1, outputs)))
 
 
 def applied_to_entries(
