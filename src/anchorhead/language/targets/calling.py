@@ -18,6 +18,7 @@ from anchorhead.errors import AnchorheadError
 
 NEEDED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
+
 def called(f: Callable[..., Any], x: np.ndarray) -> np.ndarray:
     """f(x), for a function of arrays, or of tensors."""
     if _is_module(f):
