@@ -16,32 +16,34 @@ from anchorhead.language.steps import Affine, Apply, Opaque
 
 @dataclass(frozen=True)
 class Entries:
-    """Functions of the entries of an input: what every program of expressions or callables is."""
+    """Functions of the entries of an input: what every program of expressions or callables is.
+
+    tokens   the variables are the entries of so many tokens, x[i,j] feature j of token i, and the functions those of
+             the output, token by token; None: of one token, without an axis of tokens
+    """
 
     functions: tuple[Expression | Opaque, ...]
     variables: tuple[str, ...]
-    tokens: int | None
     low: tuple[float, ...]
     high: tuple[float, ...]
+    tokens: int | None = None
 
-    def program(self, axis: bool | None = None) -> Program:
-        """axis: whether there is one of tokens; by default of several."""
+    def program(self) -> Program:
         writer = Writer()
         count = self.tokens or 1
         shape = (count, len(self.variables) // count)
-        names = self.variables if self.tokens is None else tuple(f"x[i,{j}]" for j in range(shape[1]))
+        names = self.variables if count == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
         x = writer.input(names, *(np.reshape(end, shape) for end in (self.low, self.high)), tokens=count)
         y = applied_to_entries(writer, x, self.functions, self.variables, count)
         if count > 1:
             outputs = len(self.functions) // count
             apart = np.eye(len(self.functions)).reshape(count, outputs, 1, -1)
             y = writer.affine({y: apart}, np.zeros((1, outputs)))
-        return writer.program(y, token_axis=self.tokens is not None if axis is None else axis)
+        return writer.program(y, token_axis=self.tokens is not None)
 
-    @classmethod
-    def of(cls, program: Program) -> Entries:
+    @staticmethod
+    def of(program: Program) -> Entries:
         given = program.input
-        tokens = given.tokens if (given.tokens or 1) > 1 else None
         last = program.steps[program.output]
         apply = program.steps[last.terms[0].step] if isinstance(last, Affine) else last
         if not isinstance(apply, Apply) or given.low is None or given.high is None:
@@ -50,7 +52,7 @@ class Entries:
             raise AnchorheadError("the stored program is not one of functions of the entries of its input")
         functions = tuple(apply.functions[k] for k in apply.which)
         ends = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
-        found = cls(functions, given.entries, tokens, *ends)
+        found = Entries(functions, given.entries, *ends, given.tokens if program.token_axis else None)
         require_same(program, found.program(), "one of functions of the entries of its input")
         return found
 
