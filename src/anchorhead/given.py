@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
 
@@ -98,6 +98,14 @@ def checked_word(name: str, given: Any, allowed: Sequence[str]) -> Any:
     if not isinstance(given, str) or given not in allowed:
         raise AnchorheadError(f"{name}={shown(given)}: one of {', '.join(map(repr, allowed))}")
     return given
+
+
+def require_finite(array: Shaped[np.ndarray, "..."], what: str, which: str = "all") -> None:
+    """Refuses numbers of which some are not finite: "the weight of a layer has" the entry nan at (0, 1)."""
+    places = np.argwhere(~np.isfinite(array))
+    if len(places):
+        place = tuple(int(i) for i in places[0])
+        raise AnchorheadError(f"{what} the entry {array[place]} at {place}: {which} must be finite")
 
 
 def require_even_tokens(tokens: int, variables: int, outputs: int) -> None:

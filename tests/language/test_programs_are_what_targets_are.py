@@ -69,6 +69,12 @@ def of(target, x):
     if isinstance(target, SeveralVariables):
         y = target.values(x.reshape(len(x), -1))
         return y if target.tokens is None else y.reshape(len(x), target.tokens, -1)
+    if isinstance(target, Mlp):
+        first, mixed = target.hidden
+        a = np.maximum(x.reshape(len(x), -1) @ first.affine.weight.T + first.affine.bias, 0)
+        z = a @ mixed.affine.weight.T + mixed.affine.bias
+        y = np.where(mixed.which == 0, np.tanh(z), z) @ target.readout.weight.T + target.readout.bias
+        return y.reshape(len(x), *target.output_shape)
     return target.values(x)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_finite
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
 from anchorhead.read_only import ReadOnly
@@ -31,11 +32,7 @@ class Maxout(ReadOnly):
                 raise AnchorheadError(f"the {name} of a Maxout is not an array of numbers: {error}") from error
             if array.ndim != dims or not array.size:
                 raise AnchorheadError(f"the {name} of a Maxout has shape {array.shape}: needed is {shape}")
-            if not np.isfinite(array).all():
-                place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-                raise AnchorheadError(
-                    f"the {name} of a Maxout has the entry {array[place]} at {place}: all must be finite"
-                )
+            require_finite(array, f"the {name} of a Maxout has")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         if self.weight.shape[:2] != self.bias.shape:

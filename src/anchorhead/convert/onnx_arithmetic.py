@@ -8,37 +8,38 @@ from fractions import Fraction
 
 import numpy as np
 
-from anchorhead.convert.onnx_functions import FUNCTIONS, clip, over, powered, prelu, real
+from anchorhead.convert.onnx_functions import FUNCTIONS, clipped, real
 from anchorhead.convert.onnx_maps import UNIT, Map
 from anchorhead.convert.onnx_model import Node
 from anchorhead.convert.onnx_shapes import Given, Inputs, Operation, moved, value
 from anchorhead.convert.onnx_values import Line, Tape, Value, checked_size
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions import build
-from anchorhead.language.expressions.build import make, number
+from anchorhead.language.expressions.build import ZERO, make, number
 from anchorhead.language.expressions.underflow import LEAST
+from anchorhead.language.targets.mlp import IDENTITY
 
 MAX_SLOPES = 10_000
 NO_END = (float(np.finfo(np.float32).max), float(np.finfo(np.float64).max), np.inf)
 """What files write where they mean none."""
 
 
-def add(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    return [plus(tape, value(node, inputs, 0), value(node, inputs, 1))]
+def add(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    return [plus(tape, value(inputs, 0), value(inputs, 1))]
 
 
-def sub(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    less = value(node, inputs, 1)
+def sub(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    less = value(inputs, 1)
     less = np.asarray(-less) if isinstance(less, np.ndarray) else tape.lined(less, Line(Fraction(-1)))
-    return [plus(tape, value(node, inputs, 0), less)]
+    return [plus(tape, value(inputs, 0), less)]
 
 
-def mul(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    return [times(tape, value(node, inputs, 0), value(node, inputs, 1))]
+def mul(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    return [times(tape, value(inputs, 0), value(inputs, 1))]
 
 
-def div(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    top, bottom = value(node, inputs, 0), value(node, inputs, 1)
+def div(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    top, bottom = value(inputs, 0), value(inputs, 1)
     if isinstance(bottom, np.ndarray):
         if not np.all(bottom):
             raise AnchorheadError("it divides by 0")
@@ -52,7 +53,8 @@ def div(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     if isinstance(top, np.ndarray):
         if top.size != 1:
             raise AnchorheadError("it divides different constants by what depends on the input: only one is supported")
-        return [tape.applied(bottom, over(float(floats(top).ravel()[0])))]
+        above = number(_single(top))
+        return [tape.applied(bottom, lambda x: ZERO if above is ZERO else build.div(above, x))]
     return [_combined(tape, top, bottom, build.div, "quotient")]
 
 
@@ -62,19 +64,19 @@ def _truncated(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
     return down + ((down < 0) & (down * bottom != top))
 
 
-def neg(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x = value(node, inputs, 0)
+def neg(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x = value(inputs, 0)
     return [-x if isinstance(x, np.ndarray) else tape.lined(x, Line(Fraction(-1)))]
 
 
-def power(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, exponent = value(node, inputs, 0), value(node, inputs, 1)
+def power(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, exponent = value(inputs, 0), value(inputs, 1)
     if not isinstance(exponent, np.ndarray) or exponent.size != 1 or len(exponent.shape) > len(x.shape):
         raise AnchorheadError("its exponent is not one constant")
-    return [_applied(tape, x, powered(float(floats(exponent).ravel()[0])))]
+    return [_applied(tape, x, lambda z: build.power(z, number(_single(exponent))))]
 
 
-def clipped(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def clip(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     ends = [
         real(node, name, 0.0) if name in node.attributes else _scalar(inputs, place)
         for place, name in ((1, "min"), (2, "max"))
@@ -83,41 +85,41 @@ def clipped(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     high = None if ends[1] is None or ends[1] in NO_END else ends[1]
     if low is not None and high is not None and not low < high:
         raise AnchorheadError(f"its min {low:g} is not below its max {high:g}")
-    return [_applied(tape, value(node, inputs, 0), clip(low, high))]
+    return [_applied(tape, value(inputs, 0), lambda x: clipped(x, low, high))]
 
 
 def extreme(op: str) -> Operation:
     """Max or Min of one value and constants."""
 
-    def operation(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-        given = [value(node, inputs, place) for place in range(len(inputs))]
+    def operation(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+        given = [value(inputs, place) for place in range(len(inputs))]
         values = [one for one in given if isinstance(one, Value)]
         constants = [one for one in given if isinstance(one, np.ndarray)]
         if len(values) != 1 or any(one.size != 1 or one.ndim > len(values[0].shape) for one in constants):
             raise AnchorheadError("of its inputs one must depend on the input, and the others be single constants")
-        ends = tuple(number(float(floats(one).ravel()[0])) for one in constants)
+        ends = tuple(number(_single(one)) for one in constants)
         return [tape.applied(values[0], lambda x: make(op, (x, *ends)))]
 
     return operation
 
 
-def prelus(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, slope = value(node, inputs, 0), value(node, inputs, 1)
+def prelus(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, slope = value(inputs, 0), value(inputs, 1)
     if not isinstance(x, Value) or not isinstance(slope, np.ndarray):
         raise AnchorheadError("only constant slopes are supported")
     slopes, which = np.unique(_spread(floats(slope), x.shape), return_inverse=True)
     if len(slopes) > MAX_SLOPES:
         raise AnchorheadError(f"it has {len(slopes):,} different slopes: at most {MAX_SLOPES:,} are supported")
-    activations = tuple(prelu(float(one)) for one in slopes)
-    if len(slopes) == 1:
-        return [tape.applied(x, lambda z: make("leaky_relu", (z, number(float(slopes[0])))))]
+    functions = [lambda z, slope=slope: make("leaky_relu", (z, number(float(slope)))) for slope in slopes]
+    if len(functions) == 1:
+        return [tape.applied(x, functions[0])]
     inside = tape.affine(x)
-    source = tape.source(inside, activations, which.reshape(-1))
+    source = tape.source(inside, tuple(function(IDENTITY) for function in functions), which.reshape(-1))
     return [Value(x.shape, Map.identity(source, inside.size))]
 
 
 def function(op: str) -> Operation:
-    return lambda tape, node, inputs, opset: [_applied(tape, value(node, inputs, 0), FUNCTIONS[op](node))]
+    return lambda tape, node, inputs: [_applied(tape, value(inputs, 0), FUNCTIONS[op](node))]
 
 
 def _value_first(one: Given, two: Given) -> tuple[Value, Given]:
@@ -229,7 +231,12 @@ def floats(array: np.ndarray) -> np.ndarray:
 
 
 def _fraction(array: np.ndarray) -> Fraction:
-    return Fraction(float(floats(array).ravel()[0]))
+    return Fraction(_single(array))
+
+
+def _single(array: np.ndarray) -> float:
+    """The one number that a constant holds."""
+    return float(floats(array).ravel()[0])
 
 
 def _scalar(inputs: Inputs, place: int) -> float | None:

@@ -224,7 +224,7 @@ def _run(tape: Tape, node: Node, model: Model, known: dict[str, Given]) -> None:
                 known[name] = model.constants[name].array()
             inputs.append(known[name] if name else None)
         with np.errstate(all="ignore"):
-            made = OPERATIONS[node.op](tape, node, inputs, model.opsets[""])
+            made = OPERATIONS[node.op](tape, node, inputs)
         _hold(tape, made, inputs)
     except AnchorheadError as error:
         raise _NodeRefused(f"{node} cannot be converted: {error}", node) from error

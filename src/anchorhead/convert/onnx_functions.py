@@ -10,30 +10,29 @@ import numpy as np
 
 from anchorhead.convert.onnx_model import Node
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.expressions import build
-from anchorhead.language.expressions.build import ONE, ZERO, add, div, make, mul, number
+from anchorhead.language.expressions.build import ONE, add, div, make, mul, number
 from anchorhead.language.expressions.expression import Expression
 
-ELU_ALPHA = 1.0
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 Function = Callable[[Expression], Expression]
 
 
-def _clipped(x: Expression, low: float | None, high: float | None) -> Expression:
+def clipped(x: Expression, low: float | None, high: float | None) -> Expression:
     if (low, high) == (0.0, 6.0):
         return make("relu6", (x,))
     x = x if low is None else make("max", (x, number(low)))
     return x if high is None else make("min", (x, number(high)))
 
 
-def _named(name: str) -> Callable[[Node], Function]:
-    return lambda node: lambda x: make(name, (x,))
+def _named(name: str, **parameters: float) -> Callable[[Node], Function]:
+    """A function that has a name here; parameters: attributes with their defaults, in its order."""
+    return lambda node: lambda x: make(name, (x, *(number(real(node, *one)) for one in parameters.items())))
 
 
 def _hard_sigmoid(node: Node) -> Function:
     alpha, beta = number(real(node, "alpha", 0.2)), number(real(node, "beta", 0.5))
-    return lambda x: _clipped(add(mul(alpha, x), beta), 0.0, 1.0)
+    return lambda x: clipped(add(mul(alpha, x), beta), 0.0, 1.0)
 
 
 def _gelu(node: Node) -> Function:
@@ -43,24 +42,9 @@ def _gelu(node: Node) -> Function:
     return lambda x: make("gelu" if form == "none" else "gelu_tanh", (x,))
 
 
-def _elu(node: Node) -> Function:
-    alpha = number(real(node, "alpha", ELU_ALPHA))
-    return lambda x: make("elu", (x, alpha))
-
-
 def _selu(node: Node) -> Function:
     alpha, gamma = number(real(node, "alpha", SELU_ALPHA)), number(real(node, "gamma", SELU_GAMMA))
     return lambda x: mul(gamma, make("elu", (x, alpha)))
-
-
-def _celu(node: Node) -> Function:
-    alpha = number(real(node, "alpha", 1.0))
-    return lambda x: make("celu", (x, alpha))
-
-
-def _leaky(node: Node) -> Function:
-    slope = number(real(node, "alpha", 0.01))
-    return lambda x: make("leaky_relu", (x, slope))
 
 
 def _shrink(node: Node) -> Function:
@@ -77,10 +61,10 @@ def _swish(node: Node) -> Function:
 
 FUNCTIONS: dict[str, Callable[[Node], Function]] = {
     "Relu": _named("relu"),
-    "LeakyRelu": _leaky,
-    "Elu": _elu,
+    "LeakyRelu": _named("leaky_relu", alpha=0.01),
+    "Elu": _named("elu", alpha=1.0),
     "Selu": _selu,
-    "Celu": _celu,
+    "Celu": _named("celu", alpha=1.0),
     "Sigmoid": _named("sigmoid"),
     "Tanh": _named("tanh"),
     "Softplus": _named("softplus"),
@@ -101,23 +85,6 @@ FUNCTIONS: dict[str, Callable[[Node], Function]] = {
     "Cos": _named("cos"),
 }
 """What makes the function of each operation from its attributes."""
-
-
-def clip(low: float | None, high: float | None) -> Function:
-    return lambda x: _clipped(x, low, high)
-
-
-def prelu(slope: float) -> Expression:
-    return make("leaky_relu", (build.variable("x"), number(slope)))
-
-
-def powered(exponent: float) -> Function:
-    return lambda x: build.power(x, number(exponent))
-
-
-def over(constant: float) -> Function:
-    """constant / x."""
-    return lambda x: ZERO if not constant else div(number(constant), x)
 
 
 def real(node: Node, name: str, default: float) -> float:

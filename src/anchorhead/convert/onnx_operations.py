@@ -13,19 +13,19 @@ from anchorhead.convert.onnx_values import Tape, checked_size
 from anchorhead.errors import AnchorheadError
 
 
-def identity(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    return [value(node, inputs, 0)]
+def identity(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    return [value(inputs, 0)]
 
 
-def dropout(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def dropout(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     training = inputs[2] if len(inputs) > 2 else None
     if training is not None and (not isinstance(training, np.ndarray) or training.any()):
         raise AnchorheadError("its training_mode is on: it drops entries at random")
-    return [value(node, inputs, 0)]
+    return [value(inputs, 0)]
 
 
-def cast(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, kind = value(node, inputs, 0), DTYPES.get(whole(node, "to", 0), "")
+def cast(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, kind = value(inputs, 0), DTYPES.get(whole(node, "to", 0), "")
     if isinstance(x, np.ndarray):
         if kind not in ("float32", "float64", "int64", "int32", "bool"):
             raise AnchorheadError(f"a constant becomes {kind or 'an unknown type'}: floats, int32, int64 and bool only")
@@ -36,7 +36,7 @@ def cast(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [x]
 
 
-def constant(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def constant(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     held = node.attributes
     if isinstance(held.get("value"), Tensor):
         return [held["value"].array()]
@@ -52,8 +52,8 @@ def constant(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     raise AnchorheadError(f"it holds {', '.join(held) or 'nothing'}: a tensor of numbers is needed")
 
 
-def constant_of_shape(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    shape, held = numbers(node, inputs, 0), node.attributes.get("value")
+def constant_of_shape(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    shape, held = numbers(inputs, 0), node.attributes.get("value")
     if shape is None:
         raise AnchorheadError("its shape is missing")
     checked_size(tuple(shape))
@@ -80,7 +80,7 @@ OPERATIONS: dict[str, Operation] = {
     "Div": arithmetic.div,
     "Neg": arithmetic.neg,
     "Pow": arithmetic.power,
-    "Clip": arithmetic.clipped,
+    "Clip": arithmetic.clip,
     "Max": arithmetic.extreme("max"),
     "Min": arithmetic.extreme("min"),
     "PRelu": arithmetic.prelus,

@@ -18,8 +18,8 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.underflow import NORMAL, least
 
 
-def matmul(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    return [_matmul(tape, value(node, inputs, 0), value(node, inputs, 1))]
+def matmul(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    return [_matmul(tape, value(inputs, 0), value(inputs, 1))]
 
 
 def _matmul(tape: Tape, left: Given, right: Given) -> Given:
@@ -77,10 +77,10 @@ def _plain(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def gemm(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def gemm(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     factors = []
     for place, name in enumerate(("transA", "transB")):
-        x = value(node, inputs, place)
+        x = value(inputs, place)
         if len(x.shape) != 2:
             raise AnchorheadError(f"its input {place} has shape {x.shape}: a matrix is needed")
         factors.append(moved(tape, x, np.transpose) if whole(node, name, 0) else x)
@@ -91,22 +91,22 @@ def gemm(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [made]
 
 
-def conv(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, weight = value(node, inputs, 0), value(node, inputs, 1)
+def conv(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, weight = value(inputs, 0), value(inputs, 1)
     if not isinstance(x, Value) or not isinstance(weight, np.ndarray) or len(x.shape) < 3:
         raise AnchorheadError("only pictures that depend on the input, and constant weights, are supported")
     matrix, made = convolution(node, x.shape[1:], floats(weight), tape.work)
     result = tape.times(x, _each(tape, matrix, x.shape[0]), (x.shape[0], *made))
     if len(inputs) < 3 or inputs[2] is None:
         return [result]
-    bias = value(node, inputs, 2)
+    bias = value(inputs, 2)
     if not isinstance(bias, np.ndarray) or bias.shape != (made[0],):
         raise AnchorheadError(f"its bias has shape {bias.shape}: a constant for each of {made[0]} channels is needed")
     return [plus(tape, result, bias.reshape(-1, *[1] * (len(made) - 1)))]
 
 
-def average_pool(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x = value(node, inputs, 0)
+def average_pool(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x = value(inputs, 0)
     if not isinstance(x, Value) or len(x.shape) < 3:
         raise AnchorheadError("only pictures that depend on the input are supported")
     matrix, made, inside = pooling(node, x.shape[1:], tape.work)
@@ -114,14 +114,14 @@ def average_pool(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Giv
     return [_divided(tape, total, np.tile(inside, x.shape[0]))]
 
 
-def global_average_pool(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x = value(node, inputs, 0)
+def global_average_pool(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x = value(inputs, 0)
     return [_reduced(tape, x, tuple(range(2, len(x.shape))), True, mean=True)]
 
 
 def reduce(mean: bool) -> Operation:
-    def operation(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-        x, axes = value(node, inputs, 0), axes_of(node, inputs, 1)
+    def operation(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+        x, axes = value(inputs, 0), axes_of(node, inputs, 1)
         if not axes and whole(node, "noop_with_empty_axes", 0):
             return [x]
         if axes and any(not -len(x.shape) <= axis < len(x.shape) for axis in axes):
@@ -161,14 +161,14 @@ def _each(tape: Tape, matrix: Matrix, copies: int) -> Matrix:
     return Matrix(sparse.kron(sparse.eye_array(copies, format="csr"), matrix, format="csr"))
 
 
-def batch_normalization(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def batch_normalization(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     """(x - mean) scale / sqrt(variance + epsilon) + shift along axis 1, as float64 rounds its numbers."""
-    if whole(node, "training_mode", 0) or (opset < 14 and any(node.outputs[1:])):
+    if whole(node, "training_mode", 0) or any(node.outputs[1:]):
         raise AnchorheadError("it is in training mode: it normalises by the batch")
     if not whole(node, "spatial", 1):
         raise AnchorheadError("its spatial is 0: only one mean for a channel is supported")
-    x = value(node, inputs, 0)
-    constants = [value(node, inputs, place) for place in (1, 2, 3, 4)]
+    x = value(inputs, 0)
+    constants = [value(inputs, place) for place in (1, 2, 3, 4)]
     channels = x.shape[1] if len(x.shape) > 1 else 0
     if not isinstance(x, Value) or any(
         not isinstance(one, np.ndarray) or one.shape != (channels,) for one in constants

@@ -14,7 +14,7 @@ from anchorhead.errors import AnchorheadError
 
 Given = Value | np.ndarray
 Inputs = list[Given | None]
-Operation = Callable[[Tape, Node, Inputs, int], list[Given]]
+Operation = Callable[[Tape, Node, Inputs], list[Given]]
 
 
 def moved(tape: Tape, given: Given, move: Callable[[np.ndarray], np.ndarray], most: int | None = None) -> Given:
@@ -37,7 +37,7 @@ def size_of(given: Given) -> int:
     return int(given.size) if isinstance(given, np.ndarray) else given.affine.size
 
 
-def value(node: Node, inputs: Inputs, place: int) -> Given:
+def value(inputs: Inputs, place: int) -> Given:
     """An input that must be there."""
     given = inputs[place] if place < len(inputs) else None
     if given is None:
@@ -45,7 +45,7 @@ def value(node: Node, inputs: Inputs, place: int) -> Given:
     return given
 
 
-def numbers(node: Node, inputs: Inputs, place: int) -> list[int] | None:
+def numbers(inputs: Inputs, place: int) -> list[int] | None:
     """A list of whole numbers that must be constant; None where it is left out."""
     given = inputs[place] if place < len(inputs) else None
     if given is None:
@@ -58,11 +58,11 @@ def numbers(node: Node, inputs: Inputs, place: int) -> list[int] | None:
 def axes_of(node: Node, inputs: Inputs, place: int) -> list[int] | None:
     """Axes, an attribute in old files and an input in new ones."""
     listed = wholes(node, "axes")
-    return list(listed) if listed is not None else numbers(node, inputs, place)
+    return list(listed) if listed is not None else numbers(inputs, place)
 
 
-def reshape(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, shape = value(node, inputs, 0), numbers(node, inputs, 1)
+def reshape(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, shape = value(inputs, 0), numbers(inputs, 1)
     if shape is None:
         raise AnchorheadError("its shape is missing")
     if not whole(node, "allowzero", 0):
@@ -74,33 +74,33 @@ def reshape(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [moved(tape, x, lambda a: a.reshape(shape))]
 
 
-def flatten(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, axis = value(node, inputs, 0), whole(node, "axis", 1)
+def flatten(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, axis = value(inputs, 0), whole(node, "axis", 1)
     if not -len(x.shape) <= axis <= len(x.shape):
         raise AnchorheadError(f"its axis is {axis}, of an array of shape {x.shape}")
     first = math.prod(x.shape[:axis]) if axis >= 0 else math.prod(x.shape[: len(x.shape) + axis])
     return [moved(tape, x, lambda a: a.reshape(first, -1))]
 
 
-def transpose(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def transpose(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     perm = wholes(node, "perm")
-    return [moved(tape, value(node, inputs, 0), lambda a: np.transpose(a, perm))]
+    return [moved(tape, value(inputs, 0), lambda a: np.transpose(a, perm))]
 
 
-def squeeze(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def squeeze(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     axes = axes_of(node, inputs, 1)
-    return [moved(tape, value(node, inputs, 0), lambda a: np.squeeze(a, None if axes is None else tuple(axes)))]
+    return [moved(tape, value(inputs, 0), lambda a: np.squeeze(a, None if axes is None else tuple(axes)))]
 
 
-def unsqueeze(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
+def unsqueeze(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
     axes = axes_of(node, inputs, 1)
     if axes is None or len(axes) > MAX_AXES:
         raise AnchorheadError(f"its axes are {axes}: at least one is needed, and at most {MAX_AXES}")
-    return [moved(tape, value(node, inputs, 0), lambda a: np.expand_dims(a, tuple(axes)))]
+    return [moved(tape, value(inputs, 0), lambda a: np.expand_dims(a, tuple(axes)))]
 
 
-def expand(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, shape = value(node, inputs, 0), numbers(node, inputs, 1)
+def expand(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, shape = value(inputs, 0), numbers(inputs, 1)
     if shape is None or any(one < 1 for one in shape) or len(shape) > MAX_AXES:
         raise AnchorheadError(f"its shape is {shape}: sizes of at least 1")
     try:
@@ -110,8 +110,8 @@ def expand(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [moved(tape, x, lambda a: np.broadcast_to(a, whole_shape), math.prod(whole_shape))]
 
 
-def gather(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, index = value(node, inputs, 0), value(node, inputs, 1)
+def gather(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, index = value(inputs, 0), value(inputs, 1)
     axis = whole(node, "axis", 0)
     if not isinstance(index, np.ndarray) or index.dtype.kind not in "iu":
         raise AnchorheadError("its indices are not constant whole numbers: a lookup by the input is no linear map")
@@ -121,13 +121,13 @@ def gather(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [moved(tape, x, lambda a: np.take(a, index, axis), most)]
 
 
-def slice_(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x = value(node, inputs, 0)
+def slice_(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x = value(inputs, 0)
     listed = [wholes(node, name) for name in ("starts", "ends", "axes")]
     if listed[0] is not None:
         starts, ends, axes, steps = (*listed, None)
     else:
-        starts, ends, axes, steps = (numbers(node, inputs, place) for place in (1, 2, 3, 4))
+        starts, ends, axes, steps = (numbers(inputs, place) for place in (1, 2, 3, 4))
     if starts is None or ends is None:
         raise AnchorheadError("its starts or ends are missing")
     axes = range(len(starts)) if axes is None else axes
@@ -144,13 +144,13 @@ def slice_(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [moved(tape, x, lambda a: a[tuple(cut)])]
 
 
-def split(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x, axis = value(node, inputs, 0), whole(node, "axis", 0)
+def split(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x, axis = value(inputs, 0), whole(node, "axis", 0)
     if not -len(x.shape) <= axis < len(x.shape):
         raise AnchorheadError(f"its axis is {axis}, of an array of shape {x.shape}")
     side, parts = x.shape[axis], len(node.outputs)
     listed = wholes(node, "split")
-    sizes = list(listed) if listed is not None else numbers(node, inputs, 1)
+    sizes = list(listed) if listed is not None else numbers(inputs, 1)
     if sizes is None:
         each = -(-side // parts)
         sizes = [min(each, side - each * place) for place in range(parts)]
@@ -163,8 +163,8 @@ def split(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     ]
 
 
-def concat(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    parts = [value(node, inputs, place) for place in range(len(inputs))]
+def concat(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    parts = [value(inputs, place) for place in range(len(inputs))]
     axis = whole(node, "axis", 0)
     entries = sum(map(size_of, parts))
     checked_size((max(1, entries),))
@@ -182,13 +182,13 @@ def concat(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [tape.picked(tape.joined(held, (starts[-1],)), whole_places)]
 
 
-def pad(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    x = value(node, inputs, 0)
+def pad(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    x = value(inputs, 0)
     listed = wholes(node, "pads")
-    pads = list(listed) if listed is not None else numbers(node, inputs, 1)
+    pads = list(listed) if listed is not None else numbers(inputs, 1)
     mode = node.attributes.get("mode", "constant")
     filled = inputs[2] if len(inputs) > 2 and listed is None else np.array(node.attributes.get("value", 0.0))
-    axes = numbers(node, inputs, 3) if listed is None else None
+    axes = numbers(inputs, 3) if listed is None else None
     axes = list(range(len(x.shape))) if axes is None else axes
     if mode not in ("constant", "reflect", "edge", "wrap"):
         raise AnchorheadError(f"its mode is {mode!r}: constant, reflect, edge or wrap")
@@ -208,8 +208,8 @@ def pad(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
     return [moved(tape, x, lambda a: np.pad(a, ends, constant_values=blank), most)]
 
 
-def shape_of(tape: Tape, node: Node, inputs: Inputs, opset: int) -> list[Given]:
-    shape = value(node, inputs, 0).shape
+def shape_of(tape: Tape, node: Node, inputs: Inputs) -> list[Given]:
+    shape = value(inputs, 0).shape
     end = node.attributes.get("end")
     return [np.array(shape[whole(node, "start", 0) : None if end is None else whole(node, "end", 0)], dtype=np.int64)]
 

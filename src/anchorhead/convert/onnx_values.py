@@ -8,6 +8,7 @@ source: a layer of neurons.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -37,30 +38,14 @@ class Line:
     def then(self, after: Line) -> Line | None:
         """after(self(x)), None where its numbers take too many digits."""
         line = Line(after.slope * self.slope, after.slope * self.shift + after.shift)
-        return line if _number(line.slope) and _number(line.shift) else None
+        return line if build.fraction(line.slope) and build.fraction(line.shift) else None
 
     def of(self, x: Expression) -> Expression:
-        slope, shift = _number(self.slope), _number(self.shift)
+        slope, shift = build.fraction(self.slope), build.fraction(self.shift)
         if slope is None or shift is None:
             raise AnchorheadError("a constant of the graph has too many digits")
         scaled = x if self.slope == 1 else build.mul(slope, x)
         return scaled if not self.shift else build.add(scaled, shift)
-
-
-def _number(value: Fraction) -> Expression | None:
-    """A float, or a quotient of two; None if it is neither."""
-    if (whole := _exact(value)) is not None:
-        return build.number(whole)
-    top, bottom = _exact(Fraction(value.numerator)), _exact(Fraction(value.denominator))
-    return None if top is None or bottom is None else build.div(build.number(top), build.number(bottom))
-
-
-def _exact(value: Fraction) -> float | None:
-    try:
-        near = float(value)
-    except OverflowError:
-        return None
-    return near if Fraction(near) == value else None
 
 
 SAME = Line()
@@ -199,9 +184,7 @@ def _near(value: Fraction, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def checked_size(shape: Shape) -> int:
-    size = 1
-    for side in shape:
-        size *= int(side)
+    size = math.prod(int(side) for side in shape)
     if not 1 <= size <= MAX_SIZE or any(side < 1 for side in shape):
         raise AnchorheadError(f"a value of shape {shape} has {size:,} entries: 1 to {MAX_SIZE:,} are allowed")
     return size

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from scipy.interpolate import BSpline, PPoly
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_finite
 from anchorhead.language.expressions import build
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
@@ -68,10 +69,7 @@ def _piecewise(spline: Any) -> PPoly:
     if np.iscomplexobj(spline.c):
         raise AnchorheadError("the spline has complex coefficients: make one of its real and one of its imaginary part")
     for name in ("x" if isinstance(spline, PPoly) else "t", "c"):
-        array = getattr(spline, name)
-        if not np.isfinite(array).all():
-            place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise AnchorheadError(f"the spline's {name} has the entry {array[place]} at {place}: all must be finite")
+        require_finite(getattr(spline, name), f"the spline's {name} has")
     if isinstance(spline, PPoly):
         return spline
     whole = PPoly.from_spline(spline)

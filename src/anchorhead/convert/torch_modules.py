@@ -14,6 +14,7 @@ from torch.nn.parameter import is_lazy
 from torch.nn.utils import parametrize
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_finite
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
@@ -208,11 +209,7 @@ def _array(layer: _Layer, name: str) -> np.ndarray:
         if wrong:
             raise AnchorheadError(f"the {name} of {layer.name} {problem}")
     array = tensor.detach().cpu().numpy().astype(np.float64)
-    if not np.isfinite(array).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise AnchorheadError(
-            f"the {name} of {layer.name} has the entry {array[place]} at {place}: all weights must be finite"
-        )
+    require_finite(array, f"the {name} of {layer.name} has", "all weights")
     return array
 
 

@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from anchorhead.disk import file_to_read, path_of
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_finite
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.language.targets.spec import expression_of
@@ -139,11 +140,7 @@ def _affine(file: Any, path: Path, layer: str, shapes: Shapes) -> Affine:
     weight = file.get_tensor(_name(layer, "weight"))
     bias = file.get_tensor(_name(layer, "bias")) if _name(layer, "bias") in shapes else np.zeros(len(weight))
     for name, array in (("weight", weight), ("bias", bias)):
-        if not np.isfinite(array).all():
-            place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise AnchorheadError(
-                f"{_name(layer, name)} in {path} has the entry {array[place]} at {place}: all weights must be finite"
-            )
+        require_finite(array, f"{_name(layer, name)} in {path} has", "all weights")
     return Affine(weight, bias)
 
 

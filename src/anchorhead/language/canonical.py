@@ -7,8 +7,8 @@ checks and caps of a program that is written by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import numpy as np
 
@@ -47,9 +47,8 @@ def from_data(data: Any, arrays: Mapping[str, np.ndarray], prefix: str = "", dep
         if not isinstance(rows, list) or len(rows) > MAX_STEPS:
             raise AnchorheadError(f"a saved program has a list of at most {MAX_STEPS:,} steps")
         steps = tuple(_read(row, f"{prefix}{place}", arrays, depth) for place, row in enumerate(rows))
-        names = tuple(str(name) for name in data["names"])
         conditions = tuple(conditions_from_json(data["conditions"]))
-        outputs = tuple(_place(one) for one in data["outputs"])
+        outputs, names = _places(data["outputs"]), _texts(data["names"])
         return Program(steps, outputs, names, conditions, bool(data["token_axis"]), str(data["title"]))
     except AnchorheadError:
         raise
@@ -101,30 +100,33 @@ def _function(function: Expression | Opaque) -> dict[str, Any]:
 
 
 def _read(row: Mapping[str, Any], at: str, arrays: Mapping[str, np.ndarray], depth: int) -> Step:
-    kind = row["step"]
-    if kind not in _READERS:
-        raise AnchorheadError(f"step {at} of a saved program is a {str(kind)[:40]!r}: one of {', '.join(_READERS)}")
-    return _READERS[kind](row, at, arrays, depth)
-
-
-def _input(row: Mapping[str, Any], at: str, arrays: Mapping[str, np.ndarray], depth: int) -> Step:
-    features = tuple(str(name) for name in row["features"])
-    tokens, most = (None if row[name] is None else _place(row[name]) for name in ("tokens", "most"))
-    return Input(features, arrays.get(f"{at}.low"), arrays.get(f"{at}.high"), tokens, most)
-
-
-def _affine(row: Mapping[str, Any], at: str, arrays: Mapping[str, np.ndarray], depth: int) -> Step:
-    terms = [
-        Term(_place(place), arrays[f"{at}.weight.{number}"], arrays.get(f"{at}.radius.{number}"))
-        for number, place in enumerate(row["of"])
-    ]
-    return Affine(tuple(terms), arrays[f"{at}.bias"], arrays.get(f"{at}.bias_radius"))
-
-
-def _apply(row: Mapping[str, Any], at: str, arrays: Mapping[str, np.ndarray], depth: int) -> Step:
-    functions = tuple(_read_function(one) for one in row["functions"])
-    arguments = tuple(str(name) for name in row["arguments"])
-    return Apply(functions, arrays[f"{at}.which"], tuple(_place(one) for one in row["of"]), arguments)
+    match row["step"]:
+        case "Input":
+            tokens, most = (None if row[name] is None else _place(row[name]) for name in ("tokens", "most"))
+            return Input(_texts(row["features"]), arrays.get(f"{at}.low"), arrays.get(f"{at}.high"), tokens, most)
+        case "Affine":
+            terms = [
+                Term(place, arrays[f"{at}.weight.{number}"], arrays.get(f"{at}.radius.{number}"))
+                for number, place in enumerate(_places(row["of"]))
+            ]
+            return Affine(tuple(terms), arrays[f"{at}.bias"], arrays.get(f"{at}.bias_radius"))
+        case "Apply":
+            functions = tuple(_read_function(one) for one in row["functions"])
+            return Apply(functions, arrays[f"{at}.which"], _places(row["of"]), _texts(row["arguments"]))
+        case "Dot":
+            return Dot(*_places(row["of"]))
+        case "Attend":
+            queries, keys = (None if row[name] is None else _place(row[name]) for name in ("queries", "keys"))
+            return Attend(_place(row["values"]), queries, keys, row["mask"])
+        case "Normalise":
+            return Normalise(_place(row["of"]), row["norm"], float(row["eps"]))
+        case "Repeat":
+            body = from_data(row["body"], arrays, f"{at}/", depth + 1)
+            carried, given = (_places(row[name]) for name in ("carried", "given"))
+            return Repeat(body, carried, _place(row["times"]), given, bool(row["collect"]))
+        case kind:
+            known = ", ".join(one.__name__ for one in get_args(Step))
+            raise AnchorheadError(f"step {at} of a saved program is a {str(kind)[:40]!r}: one of {known}")
 
 
 def _read_function(data: Mapping[str, Any]) -> Expression | Opaque:
@@ -132,29 +134,15 @@ def _read_function(data: Mapping[str, Any]) -> Expression | Opaque:
         return Expression.from_json(dict(data))
     known = data["lipschitz"]
     lipschitz = None if known is None else tuple(float(one) for one in known)
-    return Opaque(str(data["opaque"]), tuple(str(one) for one in data["arguments"]), lipschitz)
+    return Opaque(str(data["opaque"]), _texts(data["arguments"]), lipschitz)
 
 
-def _attend(row: Mapping[str, Any], at: str, arrays: Mapping[str, np.ndarray], depth: int) -> Step:
-    queries, keys = (None if row[name] is None else _place(row[name]) for name in ("queries", "keys"))
-    return Attend(_place(row["values"]), queries, keys, row["mask"])
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(str(one) for one in values)
 
 
-def _repeat(row: Mapping[str, Any], at: str, arrays: Mapping[str, np.ndarray], depth: int) -> Step:
-    body = from_data(row["body"], arrays, f"{at}/", depth + 1)
-    carried, given = (tuple(_place(one) for one in row[name]) for name in ("carried", "given"))
-    return Repeat(body, carried, _place(row["times"]), given, bool(row["collect"]))
-
-
-_READERS: dict[str, Callable[..., Step]] = {
-    "Input": _input,
-    "Affine": _affine,
-    "Apply": _apply,
-    "Dot": lambda row, *_: Dot(*(_place(one) for one in row["of"])),
-    "Attend": _attend,
-    "Normalise": lambda row, *_: Normalise(_place(row["of"]), row["norm"], float(row["eps"])),
-    "Repeat": _repeat,
-}
+def _places(values: Any) -> tuple[int, ...]:
+    return tuple(_place(one) for one in values)
 
 
 def _place(value: Any) -> int:

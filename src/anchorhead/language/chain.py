@@ -42,10 +42,7 @@ def mlp_of_chain(program: Program) -> Mlp | None:
             return None
     if waiting is None or program.output != len(program.steps) - 1:
         return None
-    names = given.features if all(given.features) else ()
-    if names and (tokens or 1) > 1:
-        names = tuple(f"x[{i},{j}]" for i in range(tokens or 1) for j in range(len(given.features)))
-    return Mlp(tuple(hidden), waiting, tokens, program.title, names)
+    return Mlp(tuple(hidden), waiting, tokens, program.title, given.entries if all(given.features) else ())
 
 
 def flat(step: Affine) -> AffineMap:

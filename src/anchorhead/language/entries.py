@@ -16,39 +16,43 @@ from anchorhead.language.steps import Affine, Apply, Opaque
 
 @dataclass(frozen=True)
 class Entries:
-    """Functions of the entries of an input: what every program of expressions or callables is."""
+    """Functions of the entries of an input: what every program of expressions or callables is.
+
+    tokens   the variables are the entries of so many tokens, x[i,j] feature j of token i, and the functions those of
+             the output, token by token; None: of one token, without an axis of tokens
+    """
 
     functions: tuple[Expression | Opaque, ...]
     variables: tuple[str, ...]
-    tokens: int | None
     low: tuple[float, ...]
     high: tuple[float, ...]
+    tokens: int | None = None
 
-    def program(self, title: str = "", axis: bool | None = None) -> Program:
+    def program(self) -> Program:
         writer = Writer()
         count = self.tokens or 1
         shape = (count, len(self.variables) // count)
-        names = self.variables if self.tokens is None else tuple(f"x[i,{j}]" for j in range(shape[1]))
+        names = self.variables if count == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
         x = writer.input(names, *(np.reshape(end, shape) for end in (self.low, self.high)), tokens=count)
-        y = _written(writer, x, self.functions, self.variables, count)
-        return writer.program(y, token_axis=self.tokens is not None if axis is None else axis, title=title)
+        y = applied_to_entries(writer, x, self.functions, self.variables, count)
+        if count > 1:
+            outputs = len(self.functions) // count
+            apart = np.eye(len(self.functions)).reshape(count, outputs, 1, -1)
+            y = writer.affine({y: apart}, np.zeros((1, outputs)))
+        return writer.program(y, token_axis=self.tokens is not None)
 
-    @classmethod
-    def of(cls, program: Program) -> Entries:
+    @staticmethod
+    def of(program: Program) -> Entries:
         given = program.input
-        tokens = given.tokens if program.token_axis and (given.tokens or 1) > 1 else None
         last = program.steps[program.output]
         apply = program.steps[last.terms[0].step] if isinstance(last, Affine) else last
         if not isinstance(apply, Apply) or given.low is None or given.high is None:
             raise AnchorheadError("the stored program is not one of functions of the entries of its input")
-        variables = given.features
-        if tokens is not None:
-            variables = tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(len(given.features)))
-        if not set(apply.arguments) <= set(variables):
+        if not set(apply.arguments) <= set(given.entries):
             raise AnchorheadError("the stored program is not one of functions of the entries of its input")
         functions = tuple(apply.functions[k] for k in apply.which)
         ends = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
-        found = cls(functions, variables, tokens, *ends)
+        found = Entries(functions, given.entries, *ends, given.tokens if program.token_axis else None)
         require_same(program, found.program(), "one of functions of the entries of its input")
         return found
 
@@ -58,20 +62,6 @@ class Entries:
         if len(found) < len(self.functions):
             raise AnchorheadError("the program has functions that are known by their values alone")
         return found
-
-
-def _written(
-    writer: Writer, x: int, functions: Sequence[Expression | Opaque], variables: tuple[str, ...], tokens: int
-) -> int:
-    """Functions of the entries of x, token by token, one after the other."""
-    y = applied_to_entries(writer, x, functions, variables, tokens)
-    if tokens == 1:
-        return y
-    outputs = len(functions) // tokens
-    apart = np.zeros((tokens, outputs, 1, len(functions)))
-    for place in range(len(functions)):
-        apart[place // outputs, place % outputs, 0, place] = 1.0
-    return writer.affine({y: apart}, np.zeros((1, outputs)))
 
 
 def applied_to_entries(

@@ -64,10 +64,9 @@ def former_hints(kind: str, data: Data) -> dict[str, Any]:
 def _of_entries(kind: str, data: Data, tokens: int | None) -> Program:
     functions = tuple(Expression.from_json(one) for one in data["expressions"])
     names = tuple(str(name) for name in data["variables"])
-    several = data.get("tokens") if kind == "expressions" else tokens if kind == "grid" and tokens != 1 else None
-    return Entries(functions, names, several, _numbers(data["low"]), _numbers(data["high"])).program(
-        axis=tokens is not None
-    )
+    if tokens is not None and kind != "grid":
+        tokens = data.get("tokens") or 1
+    return Entries(functions, names, _numbers(data["low"]), _numbers(data["high"]), tokens).program()
 
 
 def _mlp(data: Data, arrays: Arrays) -> Mlp:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -38,19 +37,16 @@ def functions_of(program: Program) -> SeveralVariables | None:
     """The functions of the entries of the input that a program was written as, if it was."""
     with suppress(AnchorheadError):
         found = Entries.of(program)
-        return _functions(program, found.expressions, found.variables)
+        return SeveralVariables(found.expressions, found.variables, found.low, found.high, found.tokens)
     return None
 
 
 def functions_written_out(program: Program) -> SeveralVariables:
     """Any program of a fixed number of tokens as functions of the entries of its input, if they are small enough."""
-    return _functions(program, *expressions_of(program))
-
-
-def _functions(program: Program, expressions: Sequence[Expression], names: Sequence[str]) -> SeveralVariables:
+    expressions, names = expressions_of(program)
     box, shape = box_of(program), (program.input.tokens or 1, len(program.features))
     low, high = (tuple(np.broadcast_to(end, shape).ravel()) for end in (box.low, box.high))
-    return SeveralVariables(tuple(expressions), tuple(names), low, high, shape[0] if program.token_axis else None)
+    return SeveralVariables(expressions, names, low, high, shape[0] if program.token_axis else None)
 
 
 def scalar_of(program: Program) -> ScalarTarget:

@@ -62,7 +62,7 @@ def computed(step: Step, of: Sequence[Array], numbers: Numbers, functions: Funct
             eps = numbers.constant(np.array(step.eps), None)
             return q / numbers.sqrt((q * q).mean(axis=-1, keepdims=True) + eps)
         case Repeat():
-            return _repeated(step, of, numbers, functions)
+            return repeated(step, of, lambda body, inputs: run(body, inputs, numbers, functions))
         case Input():
             raise AnchorheadError("an input is given, not computed")
 
@@ -115,12 +115,13 @@ def _attended(step: Attend, of: Sequence[Array], numbers: Numbers) -> Array:
     return np.stack([(row[..., None, :] @ values[..., : i + 1, :])[..., 0, :] for i, row in enumerate(rows)], axis=-2)
 
 
-def _repeated(step: Repeat, of: Sequence[Array], numbers: Numbers, functions: Functions) -> Array:
+def repeated(step: Repeat, of: Sequence[Array], run: Callable[[Program, Sequence[Array]], list[Array]]) -> Array:
+    """The rounds of a Repeat; run: what gives every quantity of its body."""
     count = len(step.carried)
     state, given = list(of[:count]), list(of[count:])
     path = [state[0]]
     for _ in range(step.times):
-        inside = run(step.body, [*state, *given], numbers, functions)
+        inside = run(step.body, [*state, *given])
         state = [inside[place] for place in step.body.outputs]
         path.append(state[0])
     if not step.collect:

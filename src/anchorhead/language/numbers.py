@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import reduce
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from flint import acb, arb
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.expression import ARITHMETIC, Expression, Rules
 
 Array = np.ndarray
 
@@ -75,7 +74,7 @@ class Fractions:
         return _each(lambda v: Fraction(float(v)), values)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
-        return _entries(lambda point: _fraction(expression, point), at)
+        return _entries(lambda point: expression.evaluated(point, _EXACT, "need not be a fraction: use balls"), at)
 
     def softmax(self, logits: Array) -> Array:
         raise AnchorheadError("a softmax of fractions is no fraction: use balls")
@@ -90,9 +89,7 @@ class Balls:
     def constant(self, values: Array, radius: Array | None) -> Array:
         if radius is None:
             return _each(lambda v: arb(float(v)), values)
-        return np.array(
-            [arb(float(v), float(r)) for v, r in zip(values.ravel(), radius.ravel(), strict=True)], dtype=object
-        ).reshape(values.shape)
+        return _each(lambda v, r: arb(float(v), float(r)), values, radius)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
         return _entries(expression.ball, at)
@@ -126,21 +123,14 @@ class ComplexBalls:
         return _each(lambda ball: ball.sqrt(), a)
 
 
-def _each(function: Callable[[Any], Any], array: Array) -> Array:
-    found = np.empty(array.shape, dtype=object)
-    for place, value in enumerate(array.ravel()):
-        found.reshape(-1)[place] = function(value)
-    return found
+def _each(function: Callable[..., Any], *arrays: Array) -> Array:
+    """A function at every entry of arrays that broadcast."""
+    return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
 
 
 def _entries(function: Callable[[dict[str, Any]], Any], at: Mapping[str, Array]) -> Array:
-    """A function of one point, at every entry of arrays that broadcast."""
-    names = list(at)
-    arrays = np.broadcast_arrays(*at.values())
-    found = np.empty(arrays[0].shape, dtype=object)
-    for place in np.ndindex(found.shape):
-        found[place] = function({name: array[place] for name, array in zip(names, arrays, strict=True)})
-    return found
+    """A function of one point, at every entry."""
+    return _each(lambda *point: function(dict(zip(at, point, strict=True))), *at.values())
 
 
 def _exp(z: arb) -> arb:
@@ -154,25 +144,9 @@ def _share(total: arb) -> arb:
     return most.union(1 / high if high.is_finite() else arb(0))
 
 
-def _fraction(expression: Expression, at: Mapping[str, Fraction]) -> Fraction:
-    results: list[Any] = []
-    for op, data, places in expression.program:
-        args = [results[place] for place in places]
-        if op == "variable":
-            results.append(at[str(data)])
-        elif op in _EXACT:
-            results.append(_EXACT[op](data, *args))
-        else:
-            raise AnchorheadError(f"{expression} of fractions: {op} of a fraction need not be one, use balls")
-    return results[-1]
-
-
-_EXACT: dict[str, Callable[..., Any]] = {
+_EXACT: Rules = {
+    **ARITHMETIC,
     "number": lambda value: Fraction(float(value)),
-    "add": lambda _, *terms: sum(terms, Fraction(0)),
-    "mul": lambda _, *factors: reduce(lambda a, b: a * b, factors),
-    "neg": lambda _, a: -a,
-    "div": lambda _, a, b: a / b,
     "integer_power": lambda n, a: a ** int(n),
     "abs": lambda _, a: abs(a),
     "min": lambda _, *args: min(args),

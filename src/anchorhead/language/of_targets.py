@@ -34,14 +34,12 @@ def program_of(target: Any, on: Any = None) -> Program:
 
 @program_of.register
 def _scalar(target: ScalarTarget, on: Any = None) -> Program:
-    return Entries(target.expressions, (target.variable,), None, (target.low,), (target.high,)).program(axis=True)
+    return Entries(target.expressions, (target.variable,), (target.low,), (target.high,), 1).program()
 
 
 @program_of.register
 def _several(target: SeveralVariables, on: Any = None) -> Program:
-    several = target.tokens if (target.tokens or 1) > 1 else None
-    found = Entries(target.expressions, target.variables, several, target.low, target.high)
-    return found.program(axis=target.tokens is not None)
+    return target.program()
 
 
 def program_of_parts(target: SeveralVariables) -> Program:
@@ -156,11 +154,10 @@ def opaque_program(
     lipschitz: tuple[float, ...] | None,
 ) -> Program:
     """A function that is known by its values, of all entries of its input."""
-    several = tokens if (tokens or 1) > 1 else None
-    if several is not None:
+    several = tokens or 1
+    if several > 1:
         names = tuple(f"x[{i},{j}]" for i in range(several) for j in range(len(names) // several))
-    functions = (Opaque(digest, names, lipschitz),) * outputs
-    return Entries(functions, names, several, *ends).program(axis=tokens is not None)
+    return Entries((Opaque(digest, names, lipschitz),) * outputs, names, *ends, tokens).program()
 
 
 def _ends(on: Any, shape: tuple[int, int]) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import FLOAT64_BITS, precision
-from anchorhead.language.interpret import computed
+from anchorhead.language.interpret import computed, repeated
 from anchorhead.language.numbers import Balls
 from anchorhead.language.program import Program
 from anchorhead.language.steps import Apply, Attend, Input, Normalise, Opaque, Repeat, Step
@@ -68,15 +68,7 @@ def _enclosed(step: Step, of: list[np.ndarray], program: Program, place: int) ->
         case Apply() if any(isinstance(one, Opaque) for one in step.functions):
             return unknown
         case Repeat():
-            if step.times > MAX_ROUNDS:
-                return unknown
-            state, given = of[: len(step.carried)], of[len(step.carried) :]
-            path = [state[0]]
-            for _ in range(step.times):
-                inside = _balls(step.body, [*state, *given])
-                state = [inside[out] for out in step.body.outputs]
-                path.append(state[0])
-            return np.concatenate(path, axis=0) if step.collect else state[0]
+            return unknown if step.times > MAX_ROUNDS else repeated(step, of, _balls)
         case Apply():
             return computed(step, of, CutBalls(), {})
         case _:

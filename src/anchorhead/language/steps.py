@@ -73,6 +73,12 @@ class Input(ReadOnly):
             raise AnchorheadError("the box of an input: finite ends, the lower one first")
 
     @property
+    def entries(self) -> tuple[str, ...]:
+        """What its entries are called, token by token: of one token as its features, of several x[i,j]."""
+        tokens, width = self.tokens or 1, len(self.features)
+        return self.features if tokens == 1 else tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(width))
+
+    @property
     def uses(self) -> tuple[int, ...]:
         return ()
 

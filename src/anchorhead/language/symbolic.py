@@ -24,7 +24,7 @@ def expressions_of(program: Program) -> tuple[tuple[Expression, ...], tuple[str,
     given = program.input
     if given.tokens is None:
         raise AnchorheadError("a program of any number of tokens has no expressions: fix their number")
-    names = _names(given)
+    names = given.entries if all(given.entries) else tuple(f"x{j}" for j in range(len(given.features)))
     room = [MAX_TERMS]
     found: list[np.ndarray] = []
     for place, step in enumerate(program.steps):
@@ -44,13 +44,6 @@ def formula(program: Program) -> str:
     except AnchorheadError:
         return program.title
     return name_of(expressions)
-
-
-def _names(given: Input) -> tuple[str, ...]:
-    tokens, width = given.tokens or 1, len(given.features)
-    if tokens > 1:
-        return tuple(f"x[{i},{j}]" for i in range(tokens) for j in range(width))
-    return given.features if all(given.features) else tuple(f"x{j}" for j in range(width))
 
 
 def _entries(step: object, of: list[np.ndarray], room: list[int]) -> list[Expression]:

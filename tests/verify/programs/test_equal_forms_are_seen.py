@@ -161,7 +161,7 @@ def test_another_function_is_never_taken_for_it(text: str) -> None:
     _, built, low, high = forms(text, on)
     for other in CHANGED[text]:
         expression = parse(other, names)
-        program = Entries((expression,), names, None, *zip(*on.values(), strict=True)).program()
+        program = Entries((expression,), names, *zip(*on.values(), strict=True)).program()
         for one in built:
             bound = difference(read(program), one, low, high).max()
             assert arb(float(bound)) >= apart(read(program), one, low, high, rng) > 1e-6, other

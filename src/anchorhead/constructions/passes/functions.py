@@ -81,7 +81,8 @@ def one_head(
     made = best_head(target, request)
     found = Entries.of(made.network.program or written)
     functions = (replace(one, arguments=names) if isinstance(one, Opaque) else one for one in found.functions)
-    named = replace(found, functions=tuple(functions), variables=names).program(axis=written.token_axis)
+    tokens = 1 if written.token_axis else None
+    named = replace(found, functions=tuple(functions), variables=names, tokens=tokens).program()
     network = made.network.with_(token_axis=written.token_axis, program=named, outside=request.outside)
     return replace(made, network=network)
 

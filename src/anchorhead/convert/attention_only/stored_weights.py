@@ -6,6 +6,7 @@ vocabulary that fills the memory, costs nothing to write.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def check_weights(folder: Path, config: dict[str, Any]) -> int:
     labels = config.get("num_labels")
     if isinstance(labels, int | float) and labels > MAX_LABELS:
         raise AnchorheadError(f"{folder / 'config.json'} asks for {labels:,} labels: at most {MAX_LABELS:,} are taken")
-    return sum(_count(shape) for shape in shapes)
+    return sum(map(math.prod, shapes))
 
 
 def require_size(folder: Path, built: Any, stored: int) -> None:
@@ -88,10 +89,3 @@ def _shapes(path: Path) -> list[list[int]]:
             return [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise AnchorheadError(f"{path} cannot be loaded: {error}") from error
-
-
-def _count(shape: list[int]) -> int:
-    product = 1
-    for length in shape:
-        product *= length
-    return product

@@ -18,8 +18,9 @@ from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.language.expressions import build
-from anchorhead.language.expressions.build import add, mul, neg, number
+from anchorhead.language.expressions.build import add, fraction, mul, neg, number
 from anchorhead.language.expressions.expression import Expression, postorder
+from anchorhead.language.expressions.normal_form import Atom, polynomial
 from anchorhead.language.expressions.precision import precision
 
 X = build.variable("x")
@@ -140,47 +141,21 @@ def _direction(slopes: Mapping[str, arb], variables: Sequence[str]) -> tuple[arb
     return tuple(slopes.get(name, arb(0)) for name in variables)
 
 
-Rational = tuple[dict[str, fmpq], fmpq]
-
-
-def rational_affine(expression: Expression) -> Rational | None:
+def rational_affine(expression: Expression) -> tuple[dict[str, fmpq], fmpq] | None:
     """({name: a}, b) with f = sum a x + b in rational numbers, without slopes that are 0; None if it is no such."""
-    forms: dict[Expression, Rational | None] = {}
-    for node in postorder(expression):
-        args = [forms[arg] for arg in node.args]
-        known = [form for form in args if form is not None]
-        forms[node] = _rational_node(node, known) if len(known) == len(args) else None
-    form = forms[expression]
-    return None if form is None else ({name: slope for name, slope in form[0].items() if slope != 0}, form[1])
-
-
-def _rational_node(node: Expression, forms: list[Rational]) -> Rational | None:
-    match node.op:
-        case "number":
-            return {}, fmpq(*float(node.data or 0).as_integer_ratio())
-        case "variable":
-            return {str(node.data): fmpq(1)}, fmpq(0)
-        case "add":
-            names = dict.fromkeys(name for slopes, _ in forms for name in slopes)
-            sums = {name: sum((slopes.get(name, fmpq(0)) for slopes, _ in forms), fmpq(0)) for name in names}
-            return sums, sum((constant for _, constant in forms), fmpq(0))
-        case "neg":
-            return _times(forms[0], fmpq(-1))
-        case "mul":
-            result: Rational = {}, fmpq(1)
-            for form in forms:
-                if form[0] and result[0]:
-                    return None
-                result = _times(form, result[1]) if form[0] else _times(result, form[1])
-            return result
-        case "div" if not forms[1][0] and forms[1][1] != 0:
-            return _times(forms[0], 1 / forms[1][1])
-        case _:
-            return None
-
-
-def _times(form: Rational, factor: fmpq) -> Rational:
-    return {name: slope * factor for name, slope in form[0].items()}, form[1] * factor
+    if expression.affine() is None:
+        return None
+    slopes: dict[str, fmpq] = {}
+    constant = fmpq(0)
+    for monomial, coefficient in polynomial(expression, {}).items():
+        match tuple(monomial):
+            case ():
+                constant = coefficient
+            case ((Atom(op="variable", data=name), 1),):
+                slopes[str(name)] = coefficient
+            case _:
+                return None
+    return slopes, constant
 
 
 def _along(term: Expression, direction: dict[str, fmpq]) -> Expression | None:
@@ -224,21 +199,6 @@ def _multiple(slopes: dict[str, fmpq], direction: dict[str, fmpq]) -> fmpq | Non
     name = next(iter(direction))
     ratio = slopes[name] / direction[name]
     return ratio if all(slopes[one] == direction[one] * ratio for one in direction) else None
-
-
-def fraction(value: fmpq) -> Expression | None:
-    """The rational number as an expression, if floats can write its numerator and denominator."""
-    above, below = int(value.numer()), int(value.denom())
-    if not all(_is_float(part) for part in (above, below)):
-        return None
-    near = above / below
-    exact = fmpq(*near.as_integer_ratio()) == value
-    return number(near) if exact else build.div(number(float(above)), number(float(below)))
-
-
-def _is_float(whole: int) -> bool:
-    """Whether a float, not too large, is this whole number exactly."""
-    return whole.bit_length() <= 500 and int(float(whole)) == whole
 
 
 def split_constant(function: Expression) -> tuple[float, Expression]:

@@ -21,11 +21,12 @@ from typing import Literal
 from flint import arb, fmpq
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.analysis.ridges import PRECISION, Structure, fraction, ridge_of, structure
+from anchorhead.language.analysis.ridges import PRECISION, Structure, ridge_of, structure
 from anchorhead.language.expressions import build
-from anchorhead.language.expressions.build import ZERO, add, mul, neg
+from anchorhead.language.expressions.build import ZERO, add, fraction, mul, neg
 from anchorhead.language.expressions.complex_balls import resolve
 from anchorhead.language.expressions.expression import Expression, postorder
+from anchorhead.language.expressions.normal_form import polynomial
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.expressions.simplify import simplified
 from anchorhead.language.expressions.text import name_of
@@ -255,27 +256,11 @@ def _placed(term: Term, groups: list[tuple[str, ...]], join: bool) -> Term:
 
 def _low_degree(expression: Expression) -> bool:
     """Whether it is a polynomial of at most LOW_DEGREE."""
-    degrees: dict[Expression, float] = {}
-    for node in postorder(expression):
-        inner = [degrees[arg] for arg in node.args]
-        match node.op:
-            case _ if not node.variables:
-                degrees[node] = 0
-            case "variable":
-                degrees[node] = 1
-            case "add" | "neg":
-                degrees[node] = max(inner)
-            case "mul":
-                degrees[node] = sum(inner)
-            case "div" if not node.args[1].variables:
-                degrees[node] = inner[0]
-            case "integer_power" if int(node.data or 0) > 0:
-                degrees[node] = int(node.data or 0) * inner[0]
-            case "square":
-                degrees[node] = 2 * inner[0]
-            case _:
-                return False
-    return degrees[expression] <= LOW_DEGREE
+    monomials = [[(atom, power) for atom, power in one if atom.names] for one in polynomial(expression, {})]
+    return all(
+        all(atom.op == "variable" for atom, _ in one) and sum(power for _, power in one) <= LOW_DEGREE
+        for one in monomials
+    )
 
 
 def _total(terms: Sequence[Term], output: int, grid: int) -> Expression:

@@ -6,6 +6,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.named import NAMED
 from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.text import short_text
 
 QUICK_GELU = "x*sigmoid(1.702*x)"
 
@@ -58,4 +59,4 @@ def name_of(function: Expression) -> str:
         return "linear"
     if str(function) == str(parse(QUICK_GELU)):
         return "quick_gelu"
-    return function.op if str(function) == f"{function.op}({function.variables[0]})" else str(function)
+    return short_text(function)

@@ -12,27 +12,13 @@ from functools import reduce
 
 from flint import arb
 
-from anchorhead.language.expressions.expression import Data, Expression
+from anchorhead.language.expressions.expression import ARITHMETIC, Data, Expression, Rules
 
 _NARROW = arb(2) ** -40
 
 
 def ball(expression: Expression, at: Mapping[str, arb]) -> arb:
-    results: list[arb] = []
-    for op, data, places in expression.program:
-        if op == "variable":
-            results.append(_given(expression, at, str(data)))
-        else:
-            results.append(RULES[op](data, *[results[place] for place in places]))
-    return results[-1]
-
-
-def _given(expression: Expression, at: Mapping[str, arb], name: str) -> arb:
-    if name not in at:
-        from anchorhead.language.expressions.numeric import check_given
-
-        check_given(expression, at)
-    return at[name]
+    return expression.evaluated(at, RULES)
 
 
 def _increasing(f: Callable[[arb], arb]) -> Callable[[Data, arb], arb]:
@@ -129,14 +115,11 @@ def decide(relation: str, a: arb, b: arb) -> bool | None:
 
 _INCREASING_EXP = _increasing(arb.exp)
 
-RULES: dict[str, Callable[..., arb]] = {
+RULES: Rules = {
+    **ARITHMETIC,
     "number": lambda value: arb(value),
     "pi": lambda _: arb.pi(),
     "e": lambda _: arb.const_e(),
-    "add": lambda _, *terms: reduce(arb.__add__, terms),
-    "mul": lambda _, *factors: reduce(arb.__mul__, factors),
-    "neg": lambda _, a: -a,
-    "div": lambda _, a, b: a / b,
     "integer_power": _integer_power,
     "power": _power,
     "exp": _INCREASING_EXP,

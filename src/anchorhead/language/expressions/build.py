@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from fractions import Fraction
+
+from flint import fmpq
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.expression import CORE, SMOOTH, Data, Expression, postorder
@@ -30,6 +33,23 @@ def number(value: float) -> Expression:
     if not math.isfinite(value):
         raise AnchorheadError(f"{value} is not finite: numbers up to about 1.8e308 are allowed")
     return Expression("number", (), value + 0.0)  # + 0.0: one zero
+
+
+def exact(value: Fraction | fmpq) -> Expression | None:
+    """The rational number, if it is a float64."""
+    parts = int(value.numerator), int(value.denominator)
+    try:
+        near = parts[0] / parts[1]
+    except OverflowError:
+        return None
+    return number(near) if near.as_integer_ratio() == parts else None
+
+
+def fraction(value: Fraction | fmpq) -> Expression | None:
+    """The rational number: a float64, or a quotient of two, if it is either."""
+    whole = exact(value)
+    above, below = (exact(Fraction(int(part))) for part in (value.numerator, value.denominator))
+    return whole if whole is not None or above is None or below is None else div(above, below)
 
 
 def variable(name: str) -> Expression:

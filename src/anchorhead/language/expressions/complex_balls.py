@@ -9,8 +9,7 @@ inside came out finite.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import reduce
+from collections.abc import Mapping
 
 from flint import acb, arb
 
@@ -18,7 +17,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.zeros import sign
 from anchorhead.language.expressions.build import neg, rebuild
 from anchorhead.language.expressions.calculus import difference
-from anchorhead.language.expressions.expression import SWITCHES, Data, Expression, postorder
+from anchorhead.language.expressions.expression import ARITHMETIC, SWITCHES, Data, Expression, Rules, postorder
 
 _NAN = acb(arb.nan(), arb.nan())
 
@@ -26,20 +25,12 @@ _NAN = acb(arb.nan(), arb.nan())
 def complex_ball(expression: Expression, at: Mapping[str, acb], branch: Mapping[str, arb] | None = None) -> acb:
     if branch is not None:
         expression = resolve(expression, branch)
-    results: list[acb] = []
-    for op, data, places in expression.program:
-        if op == "variable":
-            if data not in at:
-                raise AnchorheadError(f"no value for {data} in {expression}: given were {', '.join(at) or 'none'}")
-            results.append(acb(at[str(data)]))
-        elif op in SWITCHES:
-            raise AnchorheadError(
-                f"{op} in {expression} is analytic only piece by piece: take a piece from analyse(...), "
-                "or give branch=, a real box on which it is decided"
-            )
-        else:
-            results.append(_RULES[op](data, *[results[place] for place in places]))
-    return results[-1]
+    return expression.evaluated(
+        {name: acb(ball) for name, ball in at.items()},
+        _RULES,
+        "is analytic only piece by piece: take a piece from analyse(...), or give branch=, a real box on which it is "
+        "decided",
+    )
 
 
 def resolve(expression: Expression, box: Mapping[str, arb]) -> Expression:
@@ -137,14 +128,11 @@ def _softplus(_: Data, a: acb) -> acb:
     return _log1p(None, a.exp())
 
 
-_RULES: dict[str, Callable[..., acb]] = {
+_RULES: Rules = {
+    **ARITHMETIC,
     "number": lambda value: acb(value),
     "pi": lambda _: acb(arb.pi()),
     "e": lambda _: acb(arb.const_e()),
-    "add": lambda _, *terms: reduce(acb.__add__, terms),
-    "mul": lambda _, *factors: reduce(acb.__mul__, factors),
-    "neg": lambda _, a: -a,
-    "div": lambda _, a, b: a / b,
     "integer_power": _integer_power,
     "power": _power,
     "exp": lambda _, a: a.exp(),

@@ -18,13 +18,17 @@ All other functions (gelu, clip, ...) are named nodes with a definition in core 
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 from jaxtyping import Float
+
+from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
     from flint import acb, arb
@@ -39,6 +43,16 @@ SMOOTH = (
 )  # fmt: skip
 SWITCHES = ("abs", "min", "max", "where")
 CORE = frozenset((*LEAVES, "add", "mul", "neg", "div", "integer_power", "power", *SMOOTH, *SWITCHES))
+
+Rules = Mapping[str, Callable[..., Any]]
+"""What operations do to one kind of number: a function of the data of a node, and of its arguments."""
+ARITHMETIC: Rules = {
+    "add": lambda _, *terms: reduce(operator.add, terms),
+    "mul": lambda _, *factors: reduce(operator.mul, factors),
+    "neg": lambda _, a: -a,
+    "div": lambda _, a, b: a / b,
+}
+"""The same for every kind of number."""
 
 _interned: WeakValueDictionary[tuple[Any, ...], Expression] = WeakValueDictionary()
 _lock = threading.RLock()  # re-entrant: a collection inside may run code that builds expressions
@@ -118,6 +132,23 @@ class Expression:
     def has_switches(self) -> bool:
         """Whether abs, min, max or where occurs in the core, so that the function may have kinks."""
         return any(op in SWITCHES for op, _, _ in self.program)
+
+    def evaluated(self, at: Mapping[str, Any], rules: Rules, refusal: str = "") -> Any:
+        """The value over any kind of number, by the rules of that kind; refusal: of operations that have none."""
+        results: list[Any] = []
+        for op, data, places in self.program:
+            if op == "variable":
+                if data not in at:
+                    raise AnchorheadError(
+                        f"no value for {data} in {self}: it depends on {', '.join(self.variables)}, given were "
+                        f"{', '.join(at) or 'none'}"
+                    )
+                results.append(at[str(data)])
+            elif op in rules:
+                results.append(rules[op](data, *[results[place] for place in places]))
+            else:
+                raise AnchorheadError(f"{op} in {self} {refusal}")
+        return results[-1]
 
     def values(self, at: Mapping[str, Any]) -> Array:
         """Values in float64 at arrays of points that broadcast; see `numeric`."""

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from anchorhead.errors import AnchorheadError
-from anchorhead.language.expressions.expression import Array, Data, Expression
+from anchorhead.language.expressions.expression import ARITHMETIC, Array, Data, Expression, Rules
 from anchorhead.language.expressions.precision import precision
 
 Number = Array | np.float64
@@ -24,25 +23,11 @@ Number = Array | np.float64
 def values(expression: Expression, at: Mapping[str, Any]) -> Array:
     """f(x) at every x; the arrays in `at` broadcast. NaN or infinite where f is undefined or too large."""
     points = {name: np.asarray(point, dtype=np.float64) for name, point in at.items()}
-    check_given(expression, points)
     with np.errstate(all="ignore"):
-        results: list[Array] = []
-        for op, data, places in expression.program:
-            args = [results[place] for place in places]
-            results.append(points[str(data)] if op == "variable" else _RULES[op](data, *args))
+        found = expression.evaluated(points, _RULES)
     shape = np.broadcast_shapes(*(point.shape for point in points.values()))
-    result = np.array(np.broadcast_to(results[-1], shape), dtype=np.float64)
+    result = np.array(np.broadcast_to(found, shape), dtype=np.float64)
     return _mend(expression, points, result)
-
-
-def check_given(expression: Expression, at: Mapping[str, Any]) -> None:
-    """Raise unless every variable of the expression has a value in `at`."""
-    missing = [name for name in expression.variables if name not in at]
-    if missing:
-        raise AnchorheadError(
-            f"no value for {', '.join(missing)} in {expression}: "
-            f"it depends on {', '.join(expression.variables)}, given were {', '.join(at) or 'none'}"
-        )
 
 
 def _mend(expression: Expression, points: Mapping[str, Array], result: Array) -> Array:
@@ -76,14 +61,11 @@ def _where(relation: Data, a: Number, b: Number, then: Number, other: Number) ->
     return np.where(a < b if relation == "<" else a <= b, then, other)
 
 
-_RULES: dict[str, Callable[..., Any]] = {
+_RULES: Rules = {
+    **ARITHMETIC,
     "number": lambda value: np.float64(value),
     "pi": lambda _: np.float64(math.pi),
     "e": lambda _: np.float64(math.e),
-    "add": lambda _, *terms: reduce(np.add, terms),
-    "mul": lambda _, *factors: reduce(np.multiply, factors),
-    "neg": lambda _, a: np.negative(a),
-    "div": lambda _, a, b: np.divide(a, b),
     "integer_power": lambda n, a: np.power(a, float(n)),
     "power": lambda _, a, b: np.power(a, b),
     "exp": lambda _, a: np.exp(a),

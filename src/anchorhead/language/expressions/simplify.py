@@ -46,7 +46,7 @@ class _Simplifier:
         if found.op in ("add", "mul") and self._total(found):
             form = polynomial(found, self.forms)
             if set(form) <= {ONE}:
-                found = _number(form.get(ONE, fmpq(0))) or found
+                found = build.exact(form.get(ONE, fmpq(0))) or found
         return found
 
     def _simpler(self, node: Expression) -> Expression:
@@ -86,9 +86,9 @@ class _Simplifier:
         if len(group) == 1:
             return group
         if not key:
-            constant = _number(total)
+            constant = build.exact(total)
             return group if constant is None else [constant]
-        times = _number(total / coefficients[0])
+        times = build.exact(total / coefficients[0])
         if times is None:
             return group
         return [group[0] if times is build.ONE else build.mul(times, group[0])]
@@ -147,12 +147,3 @@ def _distinct(op: str, args: Sequence[Expression]) -> tuple[Expression, ...]:
     """The arguments of a minimum or maximum, those of such arguments among them, each once."""
     flat = [inner for arg in args for inner in (arg.args if arg.op == op else (arg,))]
     return tuple(dict.fromkeys(flat))
-
-
-def _number(value: fmpq) -> Expression | None:
-    """The number, if it is a float64."""
-    try:
-        near = int(value.p) / int(value.q)
-    except OverflowError:
-        return None
-    return build.number(near) if fmpq(*near.as_integer_ratio()) == value else None

@@ -17,6 +17,13 @@ def text(root: Expression) -> str:
     return done[root][0]
 
 
+def short_text(function: Expression) -> str:
+    """ "gelu" for gelu(x); else the text."""
+    words = str(function)
+    bare = len(function.variables) == 1 and words == f"{function.op}({function.variables[0]})"
+    return function.op if bare else words
+
+
 def name_of(expressions: Sequence[Expression]) -> str:
     """Several expressions as a text."""
     name = ", ".join(str(expression) for expression in expressions)

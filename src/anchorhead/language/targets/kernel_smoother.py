@@ -10,6 +10,7 @@ from jaxtyping import Float, Shaped
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import require_finite
 from anchorhead.read_only import ReadOnly
 
 
@@ -90,9 +91,5 @@ def _array(given: Any, name: str) -> np.ndarray:
         array = np.array(given, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise AnchorheadError(f"the {name} of a kernel smoother are not numbers: {error}") from error
-    if not np.isfinite(array).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise AnchorheadError(
-            f"the {name} of a kernel smoother have the entry {array[place]} at {place}: all must be finite"
-        )
+    require_finite(array, f"the {name} of a kernel smoother have")
     return array

@@ -57,15 +57,10 @@ class Loss:
     def derivative(self, s: Array, y: Array) -> Array:
         """dl/ds, entry by entry, in float64; for "y phi(y s)" s is the margin and the derivative is by the margin,
         because prompts hold y x in place of x."""
-        match self.form:
-            case "phi(s - y)":
-                return self.link.values({"x": s - y})
-            case "phi(s) - y":
-                return self.link.values({"x": s}) - y
-            case "y phi(y s)":
-                return self.link.values({"x": s})
-            case _:
-                return self.link.values({"s": s, "y": y})
+        if self.form == "g(s, y)":
+            return self.link.values({"s": s, "y": y})
+        phi = self.link.values({"x": self.argument(s, y)})
+        return phi - y if self.form == "phi(s) - y" else phi
 
     def curvature(self, s: Array, y: Array) -> Array:
         """d^2 l/ds^2, entry by entry, in float64; at a kink of the link the slope of one side."""

@@ -13,6 +13,7 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
+from anchorhead.language.expressions.text import short_text
 from anchorhead.read_only import ReadOnly
 
 IDENTITY = parse("x")
@@ -110,14 +111,6 @@ class Hidden(ReadOnly):
         """Whether nothing happens here but the affine map."""
         return not self.kept and all(self.activations[k] is IDENTITY for k in np.unique(self.which))
 
-    def values(self, z: Shaped[np.ndarray, "... neurons"]) -> Shaped[np.ndarray, "... neurons"]:
-        """phi_r(z_r)."""
-        a = np.empty(z.shape, z.dtype)
-        for k, activation in enumerate(self.activations):
-            own = self.which == k
-            a[..., own] = _values(activation, z[..., own])
-        return a
-
 
 @dataclass(frozen=True, eq=False)
 class Mlp:
@@ -179,12 +172,9 @@ class Mlp:
 
     def values(self, x: Any) -> Shaped[np.ndarray, "..."]:
         """f(x), affine maps and piecewise linear activations in extended precision where the machine has it."""
-        x = np.asarray(x)
-        batch = x.shape[: x.ndim - len(self.input_shape)]
-        a = x.reshape(*batch, self.inputs).astype(np.longdouble)
-        for layer in self.hidden:
-            a = layer.values(_mapped(layer.affine, a))
-        return _mapped(self.readout, a).reshape(*batch, *self.output_shape)
+        from anchorhead.language.of_targets import program_of
+
+        return program_of(self)(x)
 
     def __str__(self) -> str:
         if self.name:
@@ -192,32 +182,10 @@ class Mlp:
         sizes = " -> ".join(
             str(size) for size in [self.inputs, *(layer.neurons for layer in self.hidden), self.outputs]
         )
-        names = {_name(activation) for layer in self.hidden for activation in layer.activations}
+        names = {short_text(activation) for layer in self.hidden for activation in layer.activations}
         known = [*sorted(names - {"x"})] or ["linear"]
         tokens = [] if self.tokens is None else [counted(self.tokens, "token")]
         return f"network {sizes} ({', '.join(known + tokens)})"
-
-
-def _mapped(affine: Affine, x: Shaped[np.ndarray, "... inputs"]) -> Shaped[np.ndarray, "... outputs"]:
-    return x @ affine.weight.T.astype(x.dtype) + affine.bias.astype(x.dtype)
-
-
-def _values(activation: Expression, z: np.ndarray) -> np.ndarray:
-    if activation is IDENTITY:
-        return z
-    plain = len(activation.args) == 1 and activation.args[0].op == "variable"
-    if plain and activation.op == "relu":
-        return np.maximum(z, 0)
-    if plain and activation.op == "abs":
-        return np.abs(z)
-    variable = (activation.variables or ("x",))[0]
-    return np.asarray(activation.values({variable: z.astype(np.float64)})).astype(z.dtype)
-
-
-def _name(activation: Expression) -> str:
-    if activation is IDENTITY:
-        return "x"
-    return activation.op if len(activation.args) == 1 and activation.args[0].op == "variable" else str(activation)
 
 
 __all__ = ["IDENTITY", "Affine", "Hidden", "Mlp"]

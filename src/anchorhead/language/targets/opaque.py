@@ -15,8 +15,14 @@ from jaxtyping import Float
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import checked_number
 from anchorhead.language.analysis.kink_search import find_kinks
-from anchorhead.language.targets.callable_arguments import require_one_argument
-from anchorhead.language.targets.calling import require_float64, tensor_for, with_arrays, with_numbers, with_tensors
+from anchorhead.language.targets.calling import (
+    require_float64,
+    require_one_argument,
+    tensor_for,
+    with_arrays,
+    with_numbers,
+    with_tensors,
+)
 from anchorhead.language.targets.scalar import interval
 
 _PROBES = np.array([0.0371, 0.2113, 0.4799, 0.7351, 0.9127])

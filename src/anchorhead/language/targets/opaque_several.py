@@ -13,8 +13,7 @@ from jaxtyping import Float
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.targets.callable_arguments import require_one_argument
-from anchorhead.language.targets.calling import called, require_float64
+from anchorhead.language.targets.calling import called, require_float64, require_one_argument
 from anchorhead.language.targets.lipschitz import Lipschitz
 
 _PROBES, _PAIRS, _CORNERS = 64, 4096, 13

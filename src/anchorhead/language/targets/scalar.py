@@ -15,7 +15,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.given import number, pair, shown
 from anchorhead.language.analysis.pieces import Pieces, analyse
 from anchorhead.language.expressions.expression import Expression
-from anchorhead.language.expressions.named import NAMED, shown_args
+from anchorhead.language.expressions.text import short_text
 from anchorhead.read_only import ReadOnly
 
 NARROWEST = float(np.finfo(np.float64).tiny)
@@ -63,7 +63,7 @@ class ScalarTarget(ReadOnly):
     @property
     def name(self) -> str:
         """ "gelu" for gelu(x); else the text."""
-        names = [_name(expression) for expression in self.expressions]
+        names = [short_text(expression) for expression in self.expressions]
         return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
     def values(self, x: Any) -> Float[np.ndarray, "... m"]:
@@ -97,9 +97,3 @@ def interval(on: Any) -> tuple[float, float]:
     if not math.isfinite(high - low):
         raise AnchorheadError(f"on={shown(on)} is wider than float64 can hold: give a smaller domain")
     return low, high
-
-
-def _name(expression: Expression) -> str:
-    shown = shown_args(expression)
-    bare = expression.op in NAMED and len(shown) == 1 and shown[0].op == "variable"
-    return expression.op if bare else str(expression)

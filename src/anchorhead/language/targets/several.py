@@ -14,29 +14,23 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, require_even_tokens, shown
 from anchorhead.language.analysis.summands import MAX_IN_A_GRID, USUALLY_IN_A_GRID, Parts, parts_of
+from anchorhead.language.entries import Entries
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
 
 
 @dataclass(frozen=True)
-class SeveralVariables:
+class SeveralVariables(Entries):
     """The functions x -> (f_1(x), …, f_m(x)) of d variables on the box low <= x <= high, known as expressions.
 
-    tokens  none, or the variables are the entries of so many tokens, x[i,j] feature j of token i, and the functions
-            their outputs, token by token
     join, in_a_grid   see parts_of
     """
 
-    expressions: tuple[Expression, ...]
-    variables: tuple[str, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    tokens: int | None = None
     join: bool = True
     in_a_grid: int = USUALLY_IN_A_GRID
 
     def __post_init__(self) -> None:
-        expressions, variables = tuple(self.expressions), tuple(self.variables)
+        expressions, variables = tuple(self.functions), tuple(self.variables)
         if not expressions or not all(isinstance(one, Expression) for one in expressions):
             raise AnchorheadError("a target without expressions: give at least one, as parse(text, variables) makes it")
         if not variables or len(set(variables)) != len(variables):
@@ -50,7 +44,7 @@ class SeveralVariables:
         low, high = (_ends(end, len(variables)) for end in (self.low, self.high))
         if not all(a < b and math.isfinite(b - a) for a, b in zip(low, high, strict=True)):
             raise AnchorheadError(f"low={low}, high={high} is not a box: give finite ends, the lower one first")
-        for name, value in (("expressions", expressions), ("variables", variables), ("low", low), ("high", high)):
+        for name, value in (("functions", expressions), ("variables", variables), ("low", low), ("high", high)):
             object.__setattr__(self, name, value)
         if self.tokens is not None:
             require_even_tokens(self.tokens, len(variables), len(expressions))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from anchorhead.convert.attention_only.families import decoders, encoders, gated
 from anchorhead.convert.attention_only.families.as_built import (
     require_numbers,
     require_structure,
     require_undisturbed,
 )
+from anchorhead.convert.attention_only.families.known import FAMILIES
 from anchorhead.convert.attention_only.families.sublayers import Map, Sublayer, layers_of, sublayers_of
 from anchorhead.errors import AnchorheadError
 
 __all__ = ["FAMILIES", "Map", "Sublayer", "feed_forward_sublayers", "require_as_built", "require_family"]
-
-FAMILIES = {**encoders.FAMILIES, **decoders.FAMILIES, **gated.FAMILIES}
 
 
 def require_family(kind: Any) -> None:
