@@ -97,14 +97,14 @@ def _grid(
     return GridAtom.of(axes, np.zeros(2), values[:, :, None], np.zeros(1), dtype)
 
 
-def build(target: Descent, step: SequenceLinks, dtype: str) -> Network:
+def build(target: Descent, step: SequenceLinks) -> Network:
     """The network of a descent on any loss, certificate left out."""
     pieces, collect = step.collect.pieces, step.collect
     slots = Slots(target, len(pieces))
     names = _names(target, slots)
-    repeated = _link(slots, names, collect.reach, dtype), _mean(slots, names, collect, dtype)
-    read = Linear(np.eye(slots.width, dtype=dtype)[list(slots.w)], features=target.weight_names("w"))
-    embed = _embed(target, slots, pieces, names, dtype)
+    repeated = _link(slots, names, collect.reach), _mean(slots, names, collect)
+    read = Linear(np.eye(slots.width)[list(slots.w)], features=target.weight_names("w"))
+    embed = _embed(target, slots, pieces, names)
     return Network([embed, Repeat(repeated, target.steps), read], output="register")
 
 
@@ -126,7 +126,7 @@ def _names(target: Descent, slots: Slots) -> tuple[str, ...]:
     )
 
 
-def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[str, ...], dtype: str) -> Embed:
+def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[str, ...]) -> Embed:
     n, d = target.examples, target.features
     each = sum(len(piece) for piece in pieces)
     columns = [*range(d), *([d] if target.intercept else [])]
@@ -146,16 +146,16 @@ def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[
     registers[:, slots.one] = 1
     registers[:, slots.asks] = np.roll(code, slots.bits, axis=1)
     return Embed(
-        np.tile(weight.astype(dtype), (n, 1, 1)),
-        bias.reshape(n * each, -1).astype(dtype),
-        registers=registers.astype(dtype),
+        np.tile(weight, (n, 1, 1)),
+        bias.reshape(n * each, -1),
+        registers=registers,
         source=np.repeat(np.arange(n), each),
         tokens=2 * n,
         features=names,
     )
 
 
-def _link(slots: Slots, names: tuple[str, ...], reach: float, dtype: str) -> Attention:
+def _link(slots: Slots, names: tuple[str, ...], reach: float) -> Attention:
     """Every register asks its own example's anchors, part by part, and takes what it reads as its push."""
     pick, asked = np.eye(slots.width), np.zeros((slots.parts, len(slots.keys), slots.width))
     asked[:, slots.x, slots.w] = 1
@@ -169,26 +169,26 @@ def _link(slots: Slots, names: tuple[str, ...], reach: float, dtype: str) -> Att
     stays = np.eye(slots.width)
     stays[slots.push] = 0
     return Attention(
-        asked.astype(dtype),
-        pick[None, slots.keys].astype(dtype),
-        pick[None, slots.value].astype(dtype),
-        output.astype(dtype),
-        skip=Linear(stays.astype(dtype), features=names),
+        asked,
+        pick[None, slots.keys],
+        pick[None, slots.value],
+        output,
+        skip=Linear(stays, features=names),
         features=names,
         labels=tuple(f"the link of each example, part {part}" for part in range(slots.parts)),
     )
 
 
-def _mean(slots: Slots, names: tuple[str, ...], step: SequenceStep, dtype: str) -> Attention:
+def _mean(slots: Slots, names: tuple[str, ...], step: SequenceStep) -> Attention:
     """Every register weighs all registers alike, and w takes minus the rate times the mean push."""
-    nothing = np.zeros((1, 1, slots.width), dtype)
+    nothing = np.zeros((1, 1, slots.width))
     return Attention(
         nothing,
         nothing,
-        np.eye(slots.width, dtype=dtype)[None, slots.push],
-        added_to_w([step.output], slots.width, slots.w, slots.v).astype(dtype),
+        np.eye(slots.width)[None, slots.push],
+        added_to_w([step.output], slots.width, slots.w, slots.v),
         mask="self+registers",
-        skip=Linear(step.update.skip(slots.width, slots.w, slots.v).astype(dtype), features=names),
+        skip=Linear(step.update.skip(slots.width, slots.w, slots.v), features=names),
         features=names,
         labels=("the mean of what examples push",),
     )
