@@ -13,6 +13,7 @@ from anchorhead.constructions.learners.link_heads import line_head, link_grid, l
 from anchorhead.constructions.learners.written import network_of
 from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets import target_of
 from anchorhead.language.targets.descent import Descent
@@ -30,7 +31,6 @@ from anchorhead.lemmas.learners.steps import (
     sequence_step,
     squared_step,
 )
-from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.silence import SILENT
@@ -62,7 +62,7 @@ def balanced_sharpness(residual: float, dtype: str) -> float:
     return float(2.0 ** round(np.log2((8 * unit / (52 * residual**4)) ** 0.2)))
 
 
-def clip_of(target: Descent, dtype: str) -> Clip | None:
+def clip_of(target: Descent, dtype: str) -> Part | None:
     """The head for clip(w, -tau, tau) = tau hardtanh(w / tau), tau = rate threshold; none without a threshold.
 
     Slopes are those of the head for hardtanh over tau, values times tau, so an error of that head counts tau times.
@@ -74,13 +74,13 @@ def clip_of(target: Descent, dtype: str) -> Clip | None:
     (part,) = best_head(target_of("hardtanh", (-2.0, 2.0)), request).parts
     slopes, offsets, values = part.astype(np.float64)
     with np.errstate(over="ignore"):
-        found = np.stack([slopes / tau, offsets, values[:, 0] * tau], axis=1)
+        found = slopes / tau, offsets, values[:, 0] * tau
     if not float(np.abs(found).max()) <= float(np.finfo(dtype).max) / CLIP_ROOM:
         raise AnchorheadError(
             f"threshold={target.threshold:g} with rate={target.rate:g}: steps of {tau:.3g} are beyond what heads in "
             f"{dtype} can tell; {'leave it out' if tau < 1 else 'give a smaller one'}"
         )
-    return Clip.of(found.astype(dtype))
+    return Part.of(*found, dtype_name(dtype))
 
 
 def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpness: float) -> Network:
@@ -99,7 +99,7 @@ def link_anchors(target: Descent, dtype: str) -> Anchors:
 
 
 def linked(
-    target: Descent, held: Anchors, clip: Clip | None, score_sharpness: float, sharpness: float, dtype: str
+    target: Descent, held: Anchors, clip: Part | None, score_sharpness: float, sharpness: float, dtype: str
 ) -> ScoreLinks:
     """The step of a descent in the transformer layout.
 

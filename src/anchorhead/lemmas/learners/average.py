@@ -24,10 +24,11 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.norms import length_of
-from anchorhead.lemmas.learners.threshold import Clip
+from anchorhead.lemmas.learners.threshold import clip_error, largest_clipped
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
@@ -140,16 +141,16 @@ class Average:
     sharpness     h_a of each head, powers of two
     outputs       o_a, with which what is read is added to w (and to v)
     update        what is kept of w and v
-    clip          what the soft threshold takes off, if there is one
+    clip          the anchors of what the soft threshold takes off, if there is one
     """
 
     sharpness: tuple[float, ...]
     outputs: tuple[float, ...]
     update: Update
-    clip: Clip | None = None
+    clip: Part | None = None
 
     @classmethod
-    def of(cls, target: Descent, sharpness: float, dtype: str, clip: Clip | None = None) -> Average:
+    def of(cls, target: Descent, sharpness: float, dtype: str, clip: Part | None = None) -> Average:
         """With sharpnesses h and 2h, and all else as the dtype stores it."""
         if bool(target.threshold) != (clip is not None):
             raise CertificateError("a descent with a threshold goes with a clip, and no other does")
@@ -196,9 +197,9 @@ class Average:
         """The errors once the soft threshold has been applied to a w of at most the given size."""
         if self.clip is None:
             return before
-        if not w.max() <= self.clip.most:
+        if not w.max() <= largest_clipped(self.clip):
             return StepError(np.inf, np.inf, np.inf)
-        error = self.clip.error(target)
+        error = clip_error(self.clip, target.rate, target.threshold)
         every, rounding = (length_of(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
         return replace(before, of_weights=before.of_weights + every, rounding=before.rounding + rounding)
 

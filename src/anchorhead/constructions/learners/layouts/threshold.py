@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from anchorhead.constructions.learners.layouts.stored import Stored
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.network import Attention, Linear
 
 OUT_OF_REACH = 2.0**20
@@ -25,7 +25,7 @@ def clip_names(target: Descent) -> tuple[str, ...]:
     return OF_A_CLIP if target.threshold else ()
 
 
-def clip_in(stored: Stored, target: Descent) -> Clip | None:
+def clip_in(stored: Stored, target: Descent) -> Part | None:
     """The anchors that registers of a network hold: they differ there from states, which hold none."""
     if not target.threshold:
         return None
@@ -33,11 +33,11 @@ def clip_in(stored: Stored, target: Descent) -> Clip | None:
     own = (held != stored.states[0, -CLIP_FEATURES:]).any(axis=1)
     if not own.any():
         raise CertificateError("its threshold has no anchors")
-    return Clip.of(held[own])
+    return Part.of(*held[own].T, stored.dtype)
 
 
 def beside_clip(
-    clip: Clip | None,
+    clip: Part | None,
     registers: Float[np.ndarray, "registers width"],
     state: Float[np.ndarray, "1 width"],
     hidden: Float[np.ndarray, " width"],
@@ -47,8 +47,8 @@ def beside_clip(
     hidden   features of a register that no other layer sees
     """
     if clip is not None:
-        anchors = np.tile(hidden, (len(clip.slopes), 1))
-        anchors[:, -CLIP_FEATURES:] = clip.anchors
+        anchors = np.tile(hidden, (len(clip), 1))
+        anchors[:, -CLIP_FEATURES:] = np.column_stack(clip.astype(np.float64))
         others = np.concatenate([registers, state])
         others[:, 1 - CLIP_FEATURES] = -_far(clip)
         registers, state = np.concatenate([others[:-1], anchors]), others[-1:]
@@ -84,7 +84,7 @@ def threshold_layers(target: Descent, names: tuple[str, ...], w: int, one: int) 
     return (shrink,)
 
 
-def _far(clip: Clip) -> float:
+def _far(clip: Part) -> float:
     """By which others are out of reach: beyond all offsets, so that registers that ask with -1 in place of 1 see those
     of other layers alone."""
-    return max(OUT_OF_REACH, 2.0 ** np.ceil(np.log2(4 * max(map(abs, clip.offsets)) + 1)))
+    return max(OUT_OF_REACH, 2.0 ** np.ceil(np.log2(4 * float(np.abs(clip.offsets).max()) + 1)))

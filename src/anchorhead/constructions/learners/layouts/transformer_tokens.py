@@ -16,7 +16,6 @@ from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.links import Anchors
-from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.network import Embed
 
 OF_A_GRID = ("slope along s", "offset along s", "gate", "slope along y", "offset along y", "value")
@@ -71,7 +70,7 @@ class Slots:
         return first, first + 1, first + 2
 
 
-def embed_layer(slots: Slots, held: Anchors, far: float, clip: Clip | None) -> Embed:
+def embed_layer(slots: Slots, held: Anchors, far: float, clip: Part | None) -> Embed:
     """Examples with their flags; registers: the reference, and what holds the link; the state."""
     weight, bias = np.eye(slots.width, slots.inputs), np.zeros(slots.width)
     weight[slots.plus, slots.mark], weight[slots.minus, slots.mark] = 0.5, -0.5
