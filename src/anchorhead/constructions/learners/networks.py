@@ -90,7 +90,7 @@ def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpnes
 
 
 def link_anchors(target: Descent, dtype: str) -> Anchors:
-    """What stands for the link in the transformer layout."""
+    """What stands for the link of a descent."""
     if target.loss.form != "g(s, y)":
         return link_head(target.loss, target.scores or ANY_SCORES, dtype).parts
     if target.scores is None or target.labels is None:
@@ -121,17 +121,13 @@ def linked(
 def anchored(target: Descent, labels: float, dtype: str) -> SequenceLinks:
     """The step of a descent in the sequence layout.
 
-    labels   the largest |y|: for the part for -y of the form phi(s) - y, and for the grid of the form g(s, y)
+    labels   the largest |y|, for the part for -y of the form phi(s) - y
     """
     if target.threshold:
         raise AnchorheadError('layout="sequence" has no threshold: use layout="transformer", or decay in its place')
-    loss, scores = target.loss, target.scores or ANY_SCORES
-    if loss.form == "g(s, y)":
-        held: Anchors = link_grid(loss, scores, labels, dtype)
-    else:
-        held = link_head(loss, scores, dtype).parts
-    line = line_head(labels or 1.0, dtype).parts if loss.form == "phi(s) - y" else ()
-    pieces = pieces_of(loss.form, held, line)
+    form, held = target.loss.form, link_anchors(target, dtype)
+    line = line_head(labels or 1.0, dtype).parts if form == "phi(s) - y" else ()
+    pieces = pieces_of(form, held, line)
     _require_room(target, pieces)
     return sequence_step(target, held, line, _reach(pieces, dtype), dtype)
 

@@ -17,10 +17,10 @@ numbers are: it is said where the layout is written down.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -32,9 +32,8 @@ from anchorhead.language.targets import Expression
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import ManyLearners
-from anchorhead.lemmas.learners.average import Average, Moments
+from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.links import Anchors, GridLink, HeadLink, Link, NoHead, label_link
-from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.own_anchors import SequenceStep, pieces_of
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
@@ -98,18 +97,6 @@ class Step:
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         """Of a loss's link, for arguments in [low, high] whose terms add up to at most `terms`, and |y| at most y."""
         return HeadAt(self.links[number].facts, 0.0)
-
-    def errors(
-        self, target: Descent, at: Callable[[Any], Moments], wrong: Any, rounding: Any, model: Arithmetic
-    ) -> tuple[StepError, StepError]:
-        """What a step errs by where links are wrong by so much, and where they are wrong by rounding alone.
-
-        at   what is known of the prompt there, if links are wrong by a given amount
-        """
-        every = self.collect.error(target, at(wrong), model)
-        if np.array_equal(wrong, rounding):
-            return every, every
-        return every, self.collect.error(target, at(rounding), model)
 
     @property
     def straight(self) -> bool:
