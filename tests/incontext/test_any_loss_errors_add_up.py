@@ -20,7 +20,7 @@ from anchorhead.proof.heads.link_heads import slopes_of
 
 
 def _scoring(h: float) -> Scoring:
-    return Scoring((h, 2 * h), (8 / 3 / h, -1 / 3 / h), True)
+    return Scoring((h, 2 * h), (8 / 3 / h, -1 / 3 / h))
 
 
 @settings(max_examples=200, deadline=None)
@@ -53,7 +53,7 @@ def test_the_rounding_of_a_score_is_more_than_is_seen(model: object) -> None:
         exact = sum(np.longdouble(kind(o)) * np.tanh(np.longdouble(h) * z / 2) for h, o in
                     zip(scoring.sharpness, scoring.outputs, strict=True))  # fmt: skip
         terms = np.abs(x).astype(float) @ np.abs(w).astype(float)
-        stored = Scoring(scoring.sharpness, tuple(float(kind(o)) for o in scoring.outputs), True)
+        stored = Scoring(scoring.sharpness, tuple(float(kind(o)) for o in scoring.outputs))
         at = Arguments(z.astype(float), z.astype(float), terms, np.abs(w).astype(float))
         found = written(stored, at, model)  # type: ignore[arg-type]
         assert (np.abs(total - exact) <= found.rounding).all()

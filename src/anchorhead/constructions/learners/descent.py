@@ -122,7 +122,7 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     def error(scoring: float, collecting: float) -> float:
         step = replace(
             known,
-            scoring=Scoring.of(scoring, known.residual, dtype),
+            scoring=Scoring.of(scoring, dtype),
             collect=Average.of(guide, collecting, dtype, clip),
         )
         return error_of_a_step(step, guide, columns, y, model)

@@ -109,7 +109,7 @@ def linked(
     What is not meant is lowered so far that it is out of reach at every score: twice the logits and SILENT would do in
     exact arithmetic, and sums of a few terms round by less than the rest.
     """
-    scoring = Scoring.of(score_sharpness, target.loss.form == "phi(s - y)", dtype)
+    scoring = Scoring.of(score_sharpness, dtype)
     least = 4 * (link_of(target, held).logits(scoring.most) + 2 * SILENT)
     far = 2.0 ** math.ceil(math.log2(least))
     if not far <= float(np.finfo(dtype).max) / ROOM:

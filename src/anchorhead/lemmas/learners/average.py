@@ -74,9 +74,9 @@ class Moments:
     w: Weights
     v: Weights
     examples: int
-    e: float = 0.0
-    most_e: float = 0.0
-    xe: Weights | float = 0.0
+    e: float
+    most_e: float
+    xe: Weights
 
     @classmethod
     def of(
@@ -85,15 +85,11 @@ class Moments:
         r: Examples,
         w: Weights,
         v: Weights,
-        terms: float | None = None,
-        wrong: Examples | None = None,
+        terms: float | None,
+        e: Examples,
     ) -> Moments:
-        """Of a prompt with |x_ij| <= size_ij and |r_i| <= r_i.
-
-        terms   as above; max |r| where not given
-        wrong   e_i; none: r is known
-        """
-        n, r2, e = len(size), r * r, np.zeros(len(r)) if wrong is None else wrong
+        """Of a prompt with |x_ij| <= size_ij and |r_i| <= r_i; terms as above, or max |r|."""
+        n, r2 = len(size), r * r
         means = [UP * (size.T @ power) / n for power in (np.ones(n), r, r * r2, r * r2 * r2)]
         most = UP * float(r.max())
         return cls(
@@ -112,7 +108,7 @@ class Moments:
 
     @classmethod
     def in_box(
-        cls, x: Weights, rms: float, most: float, terms: float, w: float, v: float, examples: int, wrong: float = 0.0
+        cls, x: Weights, rms: float, most: float, terms: float, w: float, v: float, examples: int, wrong: float
     ) -> Moments:
         """Of every prompt with |x_ij| <= x_j, mean r^2 <= rms^2 and |r_i| <= most, known up to `wrong`."""
         rms, most = np.float64(rms), np.float64(most)  # whose powers become infinite where Python's raise

@@ -30,21 +30,19 @@ Weights = Float[np.ndarray, " weights"]
 class Scoring:
     """The first layer: with z the argument of the link, it writes sum_a outputs_a tanh(sharpness_a z / 2).
 
-    residual   whether z is w . x - y, and not w . x
-    taken      whether a number is taken off what is written
+    taken   whether a number is taken off what is written
     """
 
     sharpness: tuple[float, ...]
     outputs: tuple[float, ...]
-    residual: bool
     taken: bool = False
 
     @classmethod
-    def of(cls, sharpness: float, residual: bool, dtype: str, taken: bool = False) -> Scoring:
+    def of(cls, sharpness: float, dtype: str, taken: bool = False) -> Scoring:
         """With sharpnesses h and 2h, and outputs as the dtype stores them."""
         number, sharp = np.dtype(dtype).type, sharpnesses(sharpness)
         outputs = (float(number(2 * share / h)) for h, (_, share) in zip(sharp, SHARES, strict=True))
-        return cls(sharp, tuple(outputs), residual, taken)
+        return cls(sharp, tuple(outputs), taken)
 
     @cached_property
     def powers(self) -> tuple[float, float]:

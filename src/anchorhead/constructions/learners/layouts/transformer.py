@@ -59,7 +59,7 @@ def read(network: Network, target: Descent) -> ScoreLinks:
         target,
         _held(stored, target, slots, far),
         far,
-        Scoring.of(scoring, target.loss.form == "phi(s - y)", stored.dtype),
+        Scoring.of(scoring, stored.dtype),
         Average.of(target, collecting, stored.dtype, clip_in(stored, target)),
         stored.dtype,
     )
@@ -89,23 +89,23 @@ def build(target: Descent, step: ScoreLinks) -> Network:
         slots = Slots(target, len(held))
         link = link_layer(slots, step.far, step.labelled)
     shrink = threshold_layers(target, slots.names, slots.w, slots.asks)
-    layers = score_layer(slots, step.scoring), link, collect_layer(slots, step.collect), *shrink
+    layers = score_layer(slots, step.scoring, step.residual), link, collect_layer(slots, step.collect), *shrink
     embed = embed_layer(slots, held, step.far, step.collect.clip)
     read = Linear(np.eye(slots.width)[slots.entries], features=target.weight_names("w"))
     return Network([embed, Repeat(layers, target.steps), read], output="state")
 
 
-def score_layer(slots: Slots, scoring: Scoring) -> Attention:
+def score_layer(slots: Slots, scoring: Scoring, residual: bool) -> Attention:
     """An example asks with its x: the state answers with logit h z and value 1, the reference with 0 and -1."""
     pick = np.eye(slots.width)
-    about = [*slots.columns, slots.label] if scoring.residual else slots.columns
-    signs = np.array([1.0] * len(slots.columns) + [-1.0] * scoring.residual)[:, None]
+    about = [*slots.columns, slots.label] if residual else slots.columns
+    signs = np.array([1.0] * len(slots.columns) + [-1.0] * residual)[:, None]
     query = np.stack([np.concatenate([h * signs * pick[about], pick[[slots.example, slots.other]]]) for h in
                       scoring.sharpness])  # fmt: skip
     key = np.concatenate(
         [
             pick[slots.entries],
-            pick[[slots.state] if scoring.residual else []],
+            pick[[slots.state] if residual else []],
             -OUT_OF_REACH * pick[[slots.hidden]],
             -OUT_OF_REACH * (pick[[slots.state]] + pick[[slots.zero]]),
         ]
