@@ -24,7 +24,11 @@ import numpy as np
 
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.gate import GateHead
-from anchorhead.heads.self_keys.gate_solver import (
+from anchorhead.heads.tables.gate_table import NAMES, PATH, GateFrontier, all_gates
+from anchorhead.heads.tables.table import read, write
+from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from anchorhead.proof.heads.gate import prove_gate
+from tools.gate_solver import (
     GateFit,
     GateProblem,
     Terms,
@@ -36,12 +40,9 @@ from anchorhead.heads.self_keys.gate_solver import (
     shorter,
     switched,
 )
-from anchorhead.heads.tables.gate_table import NAMES, PATH, REACHES, GateFrontier, all_gates
-from anchorhead.heads.tables.table import read, write
-from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
-from anchorhead.proof.heads.gate import prove_gate
 from tools.proven_again import failures, larger
 
+REACHES = (64.0, 256.0, 1024.0)
 TAME = 3.0  # fits of at most this size round little
 SMOOTH = {
     "silu": (

@@ -14,24 +14,26 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import get_args
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
+
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_closed import closed
-from anchorhead.heads.self_keys.self_key_glued import glued_heads
-from anchorhead.heads.self_keys.self_key_solver import STEPS, Problem, fits, head_of
 from anchorhead.heads.tables.self_key_table import PATH, SelfKeyFrontier, self_key_frontiers
 from anchorhead.heads.tables.table import read, write
 from anchorhead.language.expressions.activation_names import activation_of
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 from anchorhead.proof.self_key.self_key import prove_self_key, proven
 from tools.proven_again import failures, larger
+from tools.self_key_glued import glued_heads
+from tools.self_key_solver import STEPS, Problem, fits, head_of
 
 # how far out each one differs from its lines by more than float64 rounds
 SOLVED: dict[str, float] = {"gelu": 13.0, "gelu_tanh": 11.0, "mish": 42.0, "softplus": 42.0}
@@ -86,6 +88,15 @@ def solved(task: Task) -> list[SelfKeyHead]:
     return [head for head in done if head.bound <= WORST]
 
 
+def better(heads: Iterable[SelfKeyHead]) -> tuple[SelfKeyHead, ...]:
+    """The heads that are better than all with fewer registers."""
+    kept: list[SelfKeyHead] = []
+    for head in sorted(heads, key=lambda head: (head.registers, head.bound)):
+        if np.isfinite(head.bound) and (not kept or head.bound < kept[-1].bound):
+            kept.append(head)
+    return tuple(kept)
+
+
 def tasks(name: str, counts: range) -> list[Task]:
     if name in CLOSED:
         return [(name, 0)]
@@ -105,7 +116,8 @@ def make(names: list[str], jobs: int, counts: range) -> None:
             for heads in pool.map(solved, tasks(name, counts)):
                 for head in heads:
                     key = shown, head.dtype
-                    held[key] = held.get(key, SelfKeyFrontier(shown, head.dtype, ())).merged_with(head)
+                    known_heads = held[key].heads if key in held else ()
+                    held[key] = SelfKeyFrontier(shown, head.dtype, better((*known_heads, head)))
             write(PATH, models, held.values())
             read.cache_clear()
             for dtype in get_args(Dtype):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads import Atom, Part
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.heads.solver.pieces import split, whole_pieces
 from anchorhead.heads.solver.problem import Problem
 from anchorhead.heads.solver.straight import best_straight, straight

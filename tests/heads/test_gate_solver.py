@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.self_keys.gate_solver import GateProblem, Terms, bump, level, longer, rising, shorter, switched
 from anchorhead.heads.tables.gate_table import PATH, GateFrontier, all_gates, gate_frontiers
 from anchorhead.heads.tables.table import read
+from tools.gate_solver import GateProblem, Terms, bump, level, longer, rising, shorter, switched
 
 
 def start(problem, registers):

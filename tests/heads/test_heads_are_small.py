@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from anchorhead.heads import SAFETY, Problem, smallest
+from anchorhead.heads.solver.problem import Problem
 from anchorhead.heads.solver.search import Search
+from anchorhead.heads.solver.solve import SAFETY, smallest
 from tests.heads.cases import TARGETS
 
 SMALL = [

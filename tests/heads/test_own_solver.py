@@ -10,9 +10,9 @@ from scipy.special import ndtr
 
 from anchorhead.heads.self_keys.self_key import SelfKeyHead
 from anchorhead.heads.self_keys.self_key_closed import closed
-from anchorhead.heads.self_keys.self_key_glued import glued_heads
-from anchorhead.heads.self_keys.self_key_solver import Fit, Problem, fits, head_of
 from anchorhead.language.expressions.activation_names import activation_of
+from tools.self_key_glued import glued_heads
+from tools.self_key_solver import Fit, Problem, fits, head_of
 
 S = np.concatenate([np.linspace(-30, 30, 4001), np.linspace(-1e-6, 1e-6, 501)])
 

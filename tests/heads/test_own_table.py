@@ -20,6 +20,7 @@ from anchorhead.heads.tables.self_key_table import (
 )
 from anchorhead.heads.tables.table import read, write
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
+from tools.make_self_key_table import better
 
 
 def test_every_function_has_heads_in_both_dtypes() -> None:
@@ -64,9 +65,9 @@ def test_a_head_that_is_no_better_is_left_out() -> None:
     known = self_key_frontier("gelu", "float32", str(arithmetic_of("float32")))
     assert known is not None
     worse: SelfKeyHead = replace(known.heads[1], exact=1.0)
-    better: SelfKeyHead = replace(known.heads[2], exact=0.0, rounding=1e-9)
-    assert known.merged_with(worse).heads == known.heads
-    assert known.merged_with(better).heads == (*known.heads[:2], better)
+    closer: SelfKeyHead = replace(known.heads[2], exact=0.0, rounding=1e-9)
+    assert better((*known.heads, worse)) == known.heads
+    assert better((*known.heads, closer)) == (*known.heads[:2], closer)
 
 
 def test_another_model_of_arithmetic_finds_nothing() -> None:

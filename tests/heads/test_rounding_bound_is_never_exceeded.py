@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from anchorhead.heads import Atom, Part, rounding
-from anchorhead.heads.rounding_estimate import least_rounding
+from anchorhead.heads.atom import Atom, Part
+from anchorhead.heads.rounding_estimate import least_rounding, rounding
 
 
 def random_atom(rng, dtype):

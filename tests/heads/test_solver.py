@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads import Solution, estimate, smallest, uniform
 from anchorhead.heads.atom import Atom, Part
+from anchorhead.heads.solver.measure import estimate
 from anchorhead.heads.solver.problem import Problem
 from anchorhead.heads.solver.search import Search
-from anchorhead.heads.solver.solve import improvements
+from anchorhead.heads.solver.single import Solution
+from anchorhead.heads.solver.solve import improvements, smallest
+from anchorhead.heads.uniform import uniform
 from tests.heads.cases import TARGETS
 
 

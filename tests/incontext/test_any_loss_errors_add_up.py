@@ -14,13 +14,13 @@ from anchorhead.constructions.learners.link_heads import link_head
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.lemmas.learners.loop import VaryingDrift, most_rate
-from anchorhead.lemmas.learners.score import Scoring, written
+from anchorhead.lemmas.learners.score import Arguments, Scoring, written
 from anchorhead.proof.arithmetic.arithmetic import FLOAT32, FLOAT64
 from anchorhead.proof.heads.link_heads import slopes_of
 
 
 def _scoring(h: float) -> Scoring:
-    return Scoring((h, 2 * h), (8 / 3 / h, -1 / 3 / h), True)
+    return Scoring((h, 2 * h), (8 / 3 / h, -1 / 3 / h))
 
 
 @settings(max_examples=200, deadline=None)
@@ -28,7 +28,7 @@ def _scoring(h: float) -> Scoring:
 def test_what_is_written_lies_where_it_is_said_to(power: int, low: float, wide: float) -> None:
     scoring = _scoring(2.0**-power)
     ends = np.array([low]), np.array([low + wide])
-    found = written(scoring, *ends, np.abs(ends[0]) + wide, np.ones(3), FLOAT64)
+    found = written(scoring, Arguments(*ends, np.abs(ends[0]) + wide, np.ones(3)), FLOAT64)
     with ctx.workprec(200):
         for z in np.linspace(low, low + wide, 5):
             pairs = zip(scoring.outputs, scoring.sharpness, strict=True)
@@ -53,8 +53,9 @@ def test_the_rounding_of_a_score_is_more_than_is_seen(model: object) -> None:
         exact = sum(np.longdouble(kind(o)) * np.tanh(np.longdouble(h) * z / 2) for h, o in
                     zip(scoring.sharpness, scoring.outputs, strict=True))  # fmt: skip
         terms = np.abs(x).astype(float) @ np.abs(w).astype(float)
-        stored = Scoring(scoring.sharpness, tuple(float(kind(o)) for o in scoring.outputs), True)
-        found = written(stored, z.astype(float), z.astype(float), terms, np.abs(w).astype(float), model)  # type: ignore[arg-type]
+        stored = Scoring(scoring.sharpness, tuple(float(kind(o)) for o in scoring.outputs))
+        at = Arguments(z.astype(float), z.astype(float), terms, np.abs(w).astype(float))
+        found = written(stored, at, model)  # type: ignore[arg-type]
         assert (np.abs(total - exact) <= found.rounding).all()
 
 

@@ -130,5 +130,6 @@ def test_changed_weights_are_not_certified():
 
 def test_a_kink_inside_the_box_is_refused_by_name():
     kinked = incontext.link("abs(s - y)", "g(s, y)")
+    target = Descent(kinked, 2, 0.1, 2, examples=4, layout="sequence", scores=(-2.0, 2.0), labels=4.0)
     with pytest.raises(AnchorheadError, match="kink inside the box"):
-        sequence_network(Descent(kinked, 2, 0.1, 2, examples=4, layout="sequence", scores=(-2.0, 2.0)), "float64")
+        sequence_network(target, "float64")

@@ -48,7 +48,6 @@ def test_error_and_slopes_hold_everywhere_that_they_are_said_to(text):
 
 def test_a_line_that_falls_is_told_from_one_that_rises():
     facts = link_head(incontext.link("-2*x"), (-1.0, 1.0), "float64").facts
-    assert not facts.monotone
     assert facts.least == facts.slope == -2
 
 

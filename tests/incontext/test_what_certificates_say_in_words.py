@@ -168,10 +168,10 @@ def test_a_certificate_for_one_prompt_is_verified() -> None:
 def test_a_measured_certificate_looks_at_all_steps() -> None:
     """Of one example the squared loss ends at a residual of 0, where nothing errs, and early errors are forgotten."""
     net = incontext.gradient_descent(steps=40, rate=0.4, features=1, examples=1, on=(-2, 2))
-    whole = measured_certificate(net, net.descent, np.array([2.0]), 4.0, 1.0, "a test").bound
+    whole = measured_certificate(net, net.descent, np.array([2.0]), 4.0, "a test").bound
     for steps in (1, 3):
         short = net.with_steps(steps)
-        assert measured_certificate(short, short.descent, np.array([2.0]), 4.0, 1.0, "a test").bound <= whole
+        assert measured_certificate(short, short.descent, np.array([2.0]), 4.0, "a test").bound <= whole
 
 
 @pytest.mark.parametrize("loss", [3, None, ["squared"]])

@@ -287,8 +287,8 @@ def a_head_without_anchors(file: Stored) -> Stored:
     target = incontext.gradient_descent("hinge", layout="sequence", progress=False, **given).descent  # type: ignore[arg-type]
     build, none = sequence.build, Piece(*[np.zeros(0)] * 5)
 
-    def built(target: Any, step: Any, dtype: str) -> Network:
-        return build(target, replace(step, collect=replace(step.collect, pieces=(*step.collect.pieces, none))), dtype)
+    def built(target: Any, step: Any) -> Network:
+        return build(target, replace(step, collect=replace(step.collect, pieces=(*step.collect.pieces, none))))
 
     with patch.object(sequence, "build", built), TemporaryDirectory() as folder:
         network_of(target, anchored(target, 1.0, "float64"), "float64").save(Path(folder) / "learner.safetensors")

@@ -30,7 +30,7 @@ def certificate_for_box(step: Step, target: Descent, x: np.ndarray, y: float, dt
         found = prove_box(step, target, np.concatenate([x, [1.0]]) if target.intercept else x, y, dtype)
     except NotKnown as why:
         network = network_of(target, step, dtype)
-        return measured_certificate(network, target, x, y, steepest_link(target, y), str(why))
+        return measured_certificate(network, target, x, y, str(why))
     ends = np.concatenate([x, [1.0, y]])
     return None if found is None else found.certificate(Box.of((-ends, ends)), dtype)
 
@@ -100,10 +100,3 @@ def eigenvalue_of(target: Descent, one: Examples) -> float:
     """The largest eigenvalue of A'A/n, the mean of x x'."""
     A = one.design(target.intercept)
     return _largest(A.T @ A / len(A))
-
-
-def steepest_link(target: Descent, y: float) -> float:
-    """The largest slope of the link that is seen on the stated range, or on a wide one."""
-    low, high = target.scores or (-64.0, 64.0)
-    s = np.linspace(low, high, 20_001)
-    return max(float(target.loss.curvature(s, np.full_like(s, label)).max()) for label in (-y, 0.0, y))

@@ -11,7 +11,7 @@ import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.learners.approximating import approximating
-from anchorhead.constructions.learners.certified import certificate_for_box, steepest_link
+from anchorhead.constructions.learners.certified import certificate_for_box
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.measured import measured_certificate
 from anchorhead.constructions.learners.networks import anchored, clip_of, link_anchors, linked
@@ -81,7 +81,7 @@ def _measured(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
         if made is not None:
             network = approximating(made.with_steps(target.steps), target)
             why = f"bounds are known for {few[1]:,} steps on up to {few[0]:,} examples; with more they grow without end"
-            certificate = measured_certificate(network, target, x, y, steepest_link(target, y), why)
+            certificate = measured_certificate(network, target, x, y, why)
             return network.with_(certificate=certificate)
     raise AnchorheadError(
         f"nothing can be said of {target} for |y| up to {y:g} in {dtype}: links leave the range that is served, or "
@@ -104,11 +104,11 @@ def _direct(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
         sharpness = min(SHARPNESSES, key=bound)
     own = clip if guide is target else clip_of(target, dtype)
     step = squared_step(Average.of(target, sharpness, dtype, own))
-    return _best([_certified(step, target, x, y, dtype)])
+    return _certified(step, target, x, y, dtype)
 
 
 def _sequence(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
-    return _best([_certified(anchored(target, y, dtype), target, x, y, dtype)])
+    return _certified(anchored(target, y, dtype), target, x, y, dtype)
 
 
 def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | None:
@@ -122,7 +122,7 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     def error(scoring: float, collecting: float) -> float:
         step = replace(
             known,
-            scoring=Scoring.of(scoring, known.residual, dtype),
+            scoring=Scoring.of(scoring, dtype),
             collect=Average.of(guide, collecting, dtype, clip),
         )
         return error_of_a_step(step, guide, columns, y, model)
@@ -130,14 +130,14 @@ def _linked(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner | N
     collecting = _lowest(lambda h: error(h / 4, h))
     scoring = _lowest(lambda h: error(h, collecting))
     collecting = _lowest(lambda h: error(scoring, h), near=collecting)
-    made: list[Learner] = []
     own = clip if guide is target else clip_of(target, dtype)
-    while min(scoring, collecting) > 0.5 * SHARPNESSES[-1] and (not made or made[-1].certificate is None):
+    while min(scoring, collecting) > 0.5 * SHARPNESSES[-1]:
+        made = _certified(linked(target, held, own, scoring, collecting, dtype), target, x, y, dtype)
+        if made is not None:
+            return made
         # a drift over many steps may take links further than a single step does
-        step = linked(target, held, own, scoring, collecting, dtype)
-        made.append(_certified(step, target, x, y, dtype))
         scoring, collecting = scoring / 2, collecting / 2
-    return _best(made)
+    return None
 
 
 def _lowest(bound: Callable[[float], float], near: float | None = None) -> float:
@@ -157,14 +157,10 @@ def _lowest(bound: Callable[[float], float], near: float | None = None) -> float
     return best
 
 
-def _certified(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Learner:
+def _certified(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Learner | None:
+    """None where nothing can be said of such steps."""
     certificate = certificate_for_box(step, target, x, y, dtype)
-    return Learner.of(network_of(target, step, dtype).with_(certificate=certificate))
-
-
-def _best(made: list[Learner]) -> Learner | None:
-    known = [(one.certificate.bound, -number) for number, one in enumerate(made) if one.certificate is not None]
-    return made[-min(known)[1]] if known else None
+    return certificate and Learner.of(network_of(target, step, dtype).with_(certificate=certificate))
 
 
 _BUILDERS: dict[LearnerLayout, Callable[[Descent, str, np.ndarray, float], Learner | None]] = {

@@ -17,11 +17,11 @@ from anchorhead.constructions.learners.approximating import learner_of
 from anchorhead.constructions.learners.link_heads import link_head
 from anchorhead.constructions.learners.many_prompts import many_prompt
 from anchorhead.constructions.learners.networks import many_network
+from anchorhead.constructions.learners.prompts import array_of
 from anchorhead.constructions.learners.written import step_of
 from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.given import numbers
 from anchorhead.language.program import Program
 from anchorhead.language.targets.losses import Loss
 from anchorhead.language.targets.many_learners import ManyLearners, Rows, rows_of
@@ -67,11 +67,7 @@ class ManyLearner(Network):
                   where one of others ended: minibatches
         """
         tensors = isinstance(X, Tensor)
-        examples, labels = (numbers(without_torch(one, name)) for name, one in (("X", X), ("y", y)))
-        if examples is None or labels is None:
-            raise AnchorheadError("X or y is not an array of numbers: give X (n, d) and y (n,)")
-        if not (np.isfinite(examples).all() and np.isfinite(labels).all()):
-            raise AnchorheadError("X or y has an entry that is not finite")
+        examples, labels = (array_of(one, name).astype(np.float64) for name, one in (("X", X), ("y", y)))
         begin = without_torch(start, "start")
         made = many_prompt(self.learners, examples, labels, loss, rate, penalty, begin, standardise).astype(self.dtype)
         return torch.from_numpy(made).to(X.device) if tensors else made

@@ -21,18 +21,17 @@ from anchorhead.terms import Term
 PROMPTS = 48
 MAX_EXAMPLES = 256
 SAFETY = 0.98
+SEED = 0
 
 
-def measured_certificate(
-    network: Network, target: Descent, x: np.ndarray, y: float, slope: float, why: str, seed: int = 0
-) -> Certificate:
+def measured_certificate(network: Network, target: Descent, x: np.ndarray, y: float, why: str) -> Certificate:
     """The largest |w_t - exact w_t| found at any step t; `why` says why nothing is proven.
 
-    slope   the largest slope of the link: prompts for which the rate would be too large are scaled down
+    Prompts for which the rate would be too large are scaled down.
     """
     module = network.module().requires_grad_(False)
     module.take_shortcuts()
-    rng = np.random.default_rng(seed)
+    rng, slope = np.random.default_rng(SEED), _steepest_link(target, y)
     worst, sizes = 0.0, [1, 2, target.weights, min(target.examples, 64), min(target.examples, MAX_EXAMPLES)]
     for number in range(PROMPTS):
         n = min(sizes[number % len(sizes)], target.examples)
@@ -50,7 +49,7 @@ def measured_certificate(
     found = Statement(
         total=worst,
         terms=(Term("found", worst, "path"),),
-        method=f"{PROMPTS} random prompts of 1 to {max(sizes)} examples, seed {seed}, for which the rate is safe. Not "
+        method=f"{PROMPTS} random prompts of 1 to {max(sizes)} examples, seed {SEED}, for which the rate is safe. Not "
         f"proven: {why}",
         target=str(target),
         conditions=conditions_for_box(target),
@@ -67,6 +66,13 @@ def _prompt(target: Descent, n: int, x: np.ndarray, y: float, slope: float, rng:
     allowed = most_curvature(target) - target.decay
     X = X * min(1.0, np.sqrt(SAFETY * allowed / max(steepest, 1e-300)))
     return prompt(X, _labels(target.loss, n, y, rng), target.loss)
+
+
+def _steepest_link(target: Descent, y: float) -> float:
+    """The largest slope of the link that is seen on the stated range, or on a wide one."""
+    low, high = target.scores or (-64.0, 64.0)
+    s = np.linspace(low, high, 20_001)
+    return max(float(target.loss.curvature(s, np.full_like(s, label)).max()) for label in (-y, 0.0, y))
 
 
 def _labels(loss: Loss, n: int, y: float, rng: np.random.Generator) -> np.ndarray:

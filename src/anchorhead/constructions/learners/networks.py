@@ -13,6 +13,7 @@ from anchorhead.constructions.learners.link_heads import line_head, link_grid, l
 from anchorhead.constructions.learners.written import network_of
 from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets import target_of
 from anchorhead.language.targets.descent import Descent
@@ -30,7 +31,6 @@ from anchorhead.lemmas.learners.steps import (
     sequence_step,
     squared_step,
 )
-from anchorhead.lemmas.learners.threshold import Clip
 from anchorhead.network import Network
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.arithmetic.silence import SILENT
@@ -62,7 +62,7 @@ def balanced_sharpness(residual: float, dtype: str) -> float:
     return float(2.0 ** round(np.log2((8 * unit / (52 * residual**4)) ** 0.2)))
 
 
-def clip_of(target: Descent, dtype: str) -> Clip | None:
+def clip_of(target: Descent, dtype: str) -> Part | None:
     """The head for clip(w, -tau, tau) = tau hardtanh(w / tau), tau = rate threshold; none without a threshold.
 
     Slopes are those of the head for hardtanh over tau, values times tau, so an error of that head counts tau times.
@@ -74,13 +74,13 @@ def clip_of(target: Descent, dtype: str) -> Clip | None:
     (part,) = best_head(target_of("hardtanh", (-2.0, 2.0)), request).parts
     slopes, offsets, values = part.astype(np.float64)
     with np.errstate(over="ignore"):
-        found = np.stack([slopes / tau, offsets, values[:, 0] * tau], axis=1)
+        found = slopes / tau, offsets, values[:, 0] * tau
     if not float(np.abs(found).max()) <= float(np.finfo(dtype).max) / CLIP_ROOM:
         raise AnchorheadError(
             f"threshold={target.threshold:g} with rate={target.rate:g}: steps of {tau:.3g} are beyond what heads in "
             f"{dtype} can tell; {'leave it out' if tau < 1 else 'give a smaller one'}"
         )
-    return Clip.of(found.astype(dtype))
+    return Part.of(*found, dtype_name(dtype))
 
 
 def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpness: float) -> Network:
@@ -90,7 +90,7 @@ def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpnes
 
 
 def link_anchors(target: Descent, dtype: str) -> Anchors:
-    """What stands for the link in the transformer layout."""
+    """What stands for the link of a descent."""
     if target.loss.form != "g(s, y)":
         return link_head(target.loss, target.scores or ANY_SCORES, dtype).parts
     if target.scores is None or target.labels is None:
@@ -99,7 +99,7 @@ def link_anchors(target: Descent, dtype: str) -> Anchors:
 
 
 def linked(
-    target: Descent, held: Anchors, clip: Clip | None, score_sharpness: float, sharpness: float, dtype: str
+    target: Descent, held: Anchors, clip: Part | None, score_sharpness: float, sharpness: float, dtype: str
 ) -> ScoreLinks:
     """The step of a descent in the transformer layout.
 
@@ -109,7 +109,7 @@ def linked(
     What is not meant is lowered so far that it is out of reach at every score: twice the logits and SILENT would do in
     exact arithmetic, and sums of a few terms round by less than the rest.
     """
-    scoring = Scoring.of(score_sharpness, target.loss.form == "phi(s - y)", dtype)
+    scoring = Scoring.of(score_sharpness, dtype)
     least = 4 * (link_of(target, held).logits(scoring.most) + 2 * SILENT)
     far = 2.0 ** math.ceil(math.log2(least))
     if not far <= float(np.finfo(dtype).max) / ROOM:
@@ -121,17 +121,13 @@ def linked(
 def anchored(target: Descent, labels: float, dtype: str) -> SequenceLinks:
     """The step of a descent in the sequence layout.
 
-    labels   the largest |y|: for the part for -y of the form phi(s) - y, and for the grid of the form g(s, y)
+    labels   the largest |y|, for the part for -y of the form phi(s) - y
     """
     if target.threshold:
         raise AnchorheadError('layout="sequence" has no threshold: use layout="transformer", or decay in its place')
-    loss, scores = target.loss, target.scores or ANY_SCORES
-    if loss.form == "g(s, y)":
-        held: Anchors = link_grid(loss, scores, labels, dtype)
-    else:
-        held = link_head(loss, scores, dtype).parts
-    line = line_head(labels or 1.0, dtype).parts if loss.form == "phi(s) - y" else ()
-    pieces = pieces_of(loss.form, held, line)
+    form, held = target.loss.form, link_anchors(target, dtype)
+    line = line_head(labels or 1.0, dtype).parts if form == "phi(s) - y" else ()
+    pieces = pieces_of(form, held, line)
     _require_room(target, pieces)
     return sequence_step(target, held, line, _reach(pieces, dtype), dtype)
 

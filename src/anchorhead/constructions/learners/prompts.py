@@ -33,7 +33,7 @@ def prompt(X: Any, y: Any, loss: str | Loss = "squared", standardise: bool = Fal
         (4, 3)
     """
     kind = named_loss(loss) if isinstance(loss, str) else loss
-    examples, labels = _array(X, "X"), _array(y, "y")
+    examples, labels = array_of(X, "X"), array_of(y, "y")
     if examples.ndim < 2 or labels.shape != examples.shape[:-1] or not examples.size:
         raise AnchorheadError(
             f"X of shape {examples.shape} with y of shape {labels.shape}: needed are (..., examples, features) and "
@@ -57,7 +57,7 @@ def standardised(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     >>> X.tolist(), means.tolist(), deviations.tolist()
     ([[-1.0], [1.0]], [2.0], [1.0])
     """
-    examples = _array(X, "X")
+    examples = array_of(X, "X")
     mean, scale = examples.mean(axis=-2, keepdims=True), examples.std(axis=-2, keepdims=True)
     flat = scale <= 1e-12 * np.abs(examples).max(axis=-2, keepdims=True)
     if flat.any():
@@ -85,7 +85,7 @@ def examples_of(given: Any, features: int, loss: Loss | None = None) -> list[Exa
     loss   for which it is a prompt: only for a loss of the margin may the column of signs be -1 in the first half.
            There the copies are told apart by the last column; for all others, a row with -1 is a negative copy.
     """
-    array = _array(given, "the prompt")
+    array = array_of(given, "the prompt")
     if array.ndim < 2 or array.shape[-1] != features + 2 or array.shape[-2] % 2 or not array.shape[-2]:
         raise AnchorheadError(
             f"a prompt of shape {array.shape} for {features} features: needed is (..., 2 x examples, {features + 2}), "
@@ -119,7 +119,8 @@ def refused_label(loss: Loss, y: Float[np.ndarray, " n"]) -> float | None:
     return None if allowed.all() else float(y[~allowed][0])
 
 
-def _array(given: Any, name: str) -> np.ndarray:
+def array_of(given: Any, name: str) -> np.ndarray:
+    """A prompt, X or y as an array of float32 or float64; refuses what holds anything but finite numbers."""
     given = without_torch(given, name)
     kept = isinstance(given, np.ndarray) and given.dtype in (np.float32, np.float64)
     array = given if kept else numbers(given)

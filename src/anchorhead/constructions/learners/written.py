@@ -6,7 +6,7 @@ by weight: so there is nothing in it but what the proof of its layout speaks of.
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -28,20 +28,36 @@ NAMES = ("features", "labels")
 
 def network_of(target: Descent | ManyLearners, step: Step, dtype: str) -> Network:
     """The network of a learner that makes such steps, certificate left out."""
-    return approximating(_layout(target).build(target, step, dtype), target)
+    return approximating(_written(target, step, dtype), target)
 
 
 def step_of(network: Network, target: Descent | ManyLearners) -> Step:
     """The step of a network that is said to be that of a learner; CertificateError where it is not."""
-    layout = _layout(target)
     try:
-        step = layout.read(network, target)
-        written = layout.build(target, step, network.dtype)
+        step = _layout(target).read(network, target)
+        written = _written(target, step, network.dtype)
     except AnchorheadError as why:
         raise CertificateError(f"{NONE}: {why}") from why
     if network.output != written.output or not _same(network.layers, written.layers):
         raise CertificateError(f"{NONE}: its weights are not those that are written for such a step")
     return step
+
+
+def _written(target: Descent | ManyLearners, step: Step, dtype: str) -> Network:
+    """What a layout says in float64, as the dtype stores it."""
+    exact = _layout(target).build(target, step)
+    return Network(_rounded(exact.layers, dtype), output=exact.output)
+
+
+def _rounded(one: Any, dtype: str) -> Any:
+    """Layers, or what they are made of, each weight rounded once."""
+    if isinstance(one, np.ndarray):
+        return one.astype(dtype) if one.dtype.kind == "f" else one
+    if isinstance(one, tuple):
+        return tuple(_rounded(part, dtype) for part in one)
+    if is_dataclass(one) and not isinstance(one, type):
+        return replace(one, **{field.name: _rounded(getattr(one, field.name), dtype) for field in fields(one)})
+    return one
 
 
 def _layout(target: Descent | ManyLearners) -> ModuleType:

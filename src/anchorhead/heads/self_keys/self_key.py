@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Dtype
+from anchorhead.heads.atom import Dtype, softmax
 from anchorhead.read_only import ReadOnly
 
 
@@ -82,10 +82,8 @@ class SelfKeyHead(ReadOnly):
     def __call__(self, s: Any) -> Float[np.ndarray, "..."]:
         """r(s) in float64, entry by entry, by the formula above: for study and tests."""
         s = np.asarray(s, np.float64)
-        logits = s[..., None] * self.slopes.astype(np.float64) + self.offsets.astype(np.float64)
-        values = np.broadcast_to(self.values.astype(np.float64), logits.shape)
+        slopes, offsets, values = self.keys
+        read = softmax(s[..., None] * slopes + offsets) * values
         if self.own is not None:
-            logits = np.concatenate([logits, (self.own.slope * s + self.own.offset)[..., None]], axis=-1)
-            values = np.concatenate([values, (self.own.value * s)[..., None]], axis=-1)
-        weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        return self.skip * s + self.bias + (weights * values).sum(axis=-1) / weights.sum(axis=-1)
+            read[..., -1] *= s
+        return self.skip * s + self.bias + read.sum(axis=-1)

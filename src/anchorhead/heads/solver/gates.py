@@ -41,6 +41,14 @@ def sharpness(term: Term, at_low: bool, allowed: float) -> float:
     return steepness(rise, term.high - term.low, _SHARE * allowed)
 
 
+def read_at(arrays: Arrays, t: float) -> tuple[float, float, np.ndarray]:
+    """log sum_j exp z_j(t), and the mean slope and the mean value there."""
+    slopes, offsets, values = arrays
+    z = slopes * t + offsets
+    w = np.exp(z - z.max())
+    return float(z.max() + np.log(w.sum())), float(w @ slopes / w.sum()), w @ values / w.sum()
+
+
 def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float, u: float) -> Arrays:
     """The inner anchors (for g less some constant, which the gates find from them) with the term's gates.
 
@@ -53,14 +61,11 @@ def gated(inner: Arrays, term: Term, origin: float, allowed: float, cap: float, 
         if not wanted:
             continue
         place = term.low if at_low else term.high
-        z = slopes * (place - origin) + offsets
-        top = z.max()
-        w = np.exp(z - top)
-        mean = float(w @ slopes / w.sum())
+        level, mean, value = read_at(inner, place - origin)
         finest = _BLUR / (u * max(abs(place - origin), 1e-300))
         steep = min(sharpness(term, at_low, allowed), cap, finest)
         slope = mean - steep if at_low else mean + steep
         out_slopes.append(slope)
-        out_offsets.append(top + float(np.log(w.sum())) - slope * (place - origin))
-        out_values.append(w @ values / w.sum())
+        out_offsets.append(level - slope * (place - origin))
+        out_values.append(value)
     return np.array(out_slopes), np.array(out_offsets), np.array(out_values)

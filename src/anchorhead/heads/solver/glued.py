@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from anchorhead.heads.atom import Arrays, Atom, Part
 from anchorhead.heads.rounding_estimate import least_rounding, rounding
-from anchorhead.heads.solver.gates import steepness
+from anchorhead.heads.solver.gates import read_at, steepness
 from anchorhead.heads.solver.inner import Inner, Inners
 from anchorhead.heads.solver.measure import estimate
 from anchorhead.heads.solver.pieces import Term
@@ -137,13 +137,7 @@ class Glue:
     def _beside(self, near: Arrays, far: Arrays, kink: float, steep: float) -> Arrays:
         """The group `far` moved so that it takes over from `near` at the kink, with a step in slope."""
         t = kink - self.inners.origin
-
-        def height(arrays: Arrays) -> tuple[float, float]:
-            z = arrays[0] * t + arrays[1]
-            w = np.exp(z - z.max())
-            return float(z.max() + np.log(w.sum())), float(w @ arrays[0] / w.sum())
-
-        (level, slope), (own_level, own_slope) = height(near), height(far)
+        (level, slope, _), (own_level, own_slope, _) = read_at(near, t), read_at(far, t)
         more = slope + steep - own_slope
         return far[0] + more, far[1] + level - own_level - more * t, far[2]
 

@@ -16,7 +16,7 @@ from anchorhead.heads.solver.pieces import Term
 from anchorhead.heads.solver.placed import ladder_of
 from anchorhead.heads.solver.problem import Problem
 from anchorhead.heads.solver.single import LEAST, Ladder, Solution
-from anchorhead.heads.solver.straight import best_straight, straight
+from anchorhead.heads.solver.straight import Weights, best_straight, straight
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,6 @@ class Inners:
     pool: list[Ladder] = field(default_factory=list)  # the searches that may be shared
     effort: Effort = field(default_factory=lambda: Effort(np.inf))
     _ladders: dict[int, Ladder] = field(default_factory=dict)
-    _lines: dict[tuple[int, int, float], tuple[tuple[np.ndarray, np.ndarray, np.ndarray], float]] = field(
-        default_factory=dict
-    )
 
     def sizes(self, anchors: int, fewest: Sequence[int]) -> list[int]:
         """So many anchors shared out: the fewest to all, then one by one to the term whose sketch errs most."""
@@ -78,15 +75,10 @@ class Inners:
 
     def _line(self, term: Term, slope: np.ndarray, q: int) -> Inner:
         rise = float(np.abs(slope).max()) * (term.high - term.low) / 2
-        key = (q, term.gates, self.max_value / rise)
-        if key not in self._lines:
-            self._lines[key] = best_straight(q, self.dtype, term.gates, self.max_value / rise)
-        weights, error = self._lines[key]
+        weights, error = best_straight(q, self.dtype, term.gates, self.max_value / rise)
         return self._scaled(term, slope, weights, error * rise)
 
-    def _scaled(
-        self, term: Term, slope: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], error: float
-    ) -> Inner:
+    def _scaled(self, term: Term, slope: np.ndarray, weights: Weights, error: float) -> Inner:
         half, mid = (term.high - term.low) / 2, (term.high + term.low) / 2
         slopes, offsets, values = weights
         slopes = slopes / half

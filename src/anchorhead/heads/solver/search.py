@@ -25,6 +25,7 @@ Way = (
 )  # each: fewest and most anchors, patience; floor, outlook, sketch, solution, work for so many
 
 _SURPRISE = 0.08  # finishing a sketch gains a third as a rule, and was never seen to gain more than this factor
+_BELOW = 1 - 1e-6  # of the caps, so that rounding to the dtype does not exceed them
 _GAIN = 0.05  # what a rung has to gain, or patience runs out
 _LEAP, _OUT_OF_REACH = 0.3, 1  # the gain and the patience once rounding keeps the aim out of reach
 
@@ -66,7 +67,8 @@ class Search:
 
     @property
     def _caps(self) -> Caps:
-        return Caps(self._value / (self.problem.scale or 1.0), self._slope * self.problem.half)
+        scale = self.problem.scale or 1.0
+        return Caps(_BELOW * self.max_value / scale, _BELOW * self.max_slope * self.problem.half)
 
     def climb(self, way: Way, top: int) -> Iterator[Solution]:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
@@ -106,14 +108,6 @@ class Search:
             atom.max_value <= self.max_value and atom.max_slope <= self.max_slope and np.isfinite(solution.total)
         )
 
-    # a little below the caps, so that rounding to the dtype does not exceed them
-    @property
-    def _value(self) -> float:
-        return self.max_value * (1 - 1e-6)
-
-    @property
-    def _slope(self) -> float:
-        return self.max_slope * (1 - 1e-6)
-
     def _inners(self, terms: tuple, origin: float) -> Inners:
-        return Inners(terms, self.dtype, self._value, self._slope, origin, self._pool, self.effort)
+        caps = _BELOW * self.max_value, _BELOW * self.max_slope
+        return Inners(terms, self.dtype, *caps, origin, self._pool, self.effort)

@@ -12,6 +12,7 @@ Two anchors give tanh(h x / 2) * 2 / h, three cancel the h^2 term, four the h^4 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import comb
 
 import numpy as np
@@ -37,6 +38,7 @@ def straight(q: int, h: float) -> Weights:
     return slopes, offsets, odd @ free
 
 
+@lru_cache(maxsize=256)
 def best_straight(q: int, dtype: Dtype, gates: int, max_value: float = np.inf) -> tuple[Weights, float]:
     """The head with the best h for a dtype, and its error on [-1, 1], rounding included.
 

@@ -16,10 +16,9 @@ from typing import Any
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.gate import GateHead, GatePart
 from anchorhead.heads.tables.hex_floats import hex_floats, read_floats
-from anchorhead.heads.tables.table import read
+from anchorhead.heads.tables.table import lines_about, read
 
 PATH = Path(__file__).with_name("gate_table.jsonl")
-REACHES = (64.0, 256.0, 1024.0)
 
 NAMES: dict[str, str] = {
     **dict.fromkeys(("silu", "swish"), "silu"),
@@ -78,16 +77,12 @@ class GateFrontier:
         return cls(function, reach, dtype, tuple(heads))
 
 
-def all_gates(path: Path = PATH) -> list[GateFrontier]:
+def all_gates() -> list[GateFrontier]:
     """All that is in the table."""
-    return [GateFrontier.from_json(json.loads(line)) for line in read(path)[1]]
+    return [GateFrontier.from_json(json.loads(line)) for line in read(PATH)[1]]
 
 
 def gate_frontiers(function: str, dtype: str, arithmetic: str) -> list[GateFrontier]:
     """What the table holds for a function, by reach, if its proofs are about this model of arithmetic."""
-    models, lines = read(PATH)
-    if models.get(dtype) != arithmetic:
-        return []
-    start = f'{{"function": {json.dumps(function)},'.encode()
-    known = [GateFrontier.from_json(json.loads(line)) for line in lines if line.startswith(start)]
-    return sorted((one for one in known if one.dtype == dtype), key=lambda one: one.reach)
+    known = [GateFrontier.from_json(one) for one in lines_about(function, dtype, arithmetic, PATH)]
+    return sorted(known, key=lambda one: one.reach)

@@ -18,7 +18,7 @@ import numpy as np
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.self_keys.self_key import Own, SelfKeyHead
 from anchorhead.heads.tables.hex_floats import hex_floats, read_floats
-from anchorhead.heads.tables.table import read
+from anchorhead.heads.tables.table import lines_about, read
 
 PATH = Path(__file__).with_name("self_key_table.jsonl")
 
@@ -38,14 +38,6 @@ class SelfKeyFrontier:
     def within(self, error: float) -> SelfKeyHead | None:
         """The smallest head that is proven within this error."""
         return next((head for head in self.heads if head.bound <= error), None)
-
-    def merged_with(self, *more: SelfKeyHead) -> SelfKeyFrontier:
-        """The heads of both that are better than all with fewer registers."""
-        kept: list[SelfKeyHead] = []
-        for head in sorted((*self.heads, *more), key=lambda head: (head.registers, head.bound)):
-            if np.isfinite(head.bound) and (not kept or head.bound < kept[-1].bound):
-                kept.append(head)
-        return SelfKeyFrontier(self.function, self.dtype, tuple(kept))
 
     def to_json(self) -> dict[str, Any]:
         heads = [
@@ -83,11 +75,8 @@ def self_key_frontiers(path: Path = PATH) -> list[SelfKeyFrontier]:
 
 def self_key_frontier(function: str, dtype: str, arithmetic: str) -> SelfKeyFrontier | None:
     """What the table holds for a function, if its proofs are about this model of arithmetic."""
-    models, lines = read(PATH)
-    if models.get(dtype) != arithmetic:
-        return None
-    start = f'{{"function": {json.dumps(function)}, "dtype": {json.dumps(dtype)},'.encode()
-    return next((SelfKeyFrontier.from_json(json.loads(line)) for line in lines if line.startswith(start)), None)
+    known = (SelfKeyFrontier.from_json(one) for one in lines_about(function, dtype, arithmetic, PATH))
+    return next(known, None)
 
 
 def known_functions() -> list[str]:

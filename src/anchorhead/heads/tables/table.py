@@ -139,13 +139,7 @@ class Frontier:
 
 def lookup(function: str, low: float, high: float, dtype: Dtype, arithmetic: str) -> Frontier | None:
     """What the table holds for a named function on [low, high], if its proofs are about this model of arithmetic."""
-    models, lines = read(PATH)
-    if models.get(dtype) != arithmetic:
-        return None
-    start = f'{{"function": {json.dumps(function)},'.encode()
-    for data in (json.loads(line) for line in lines if line.startswith(start)):
-        if data["dtype"] != dtype:
-            continue
+    for data in lines_about(function, dtype, arithmetic, PATH):
         k = _steps(function, tuple(read_floats(data["on"])), (low, high))
         if k is not None:
             known, shift = Frontier.from_json(data), int(DEGREE.get(function, 0) * k)
@@ -184,6 +178,16 @@ def read(path: Path) -> tuple[dict[str, str], tuple[bytes, ...]]:
             f"the table of heads in {path} is damaged ({error}): install anchorhead again, "
             "or make it anew with tools/make_head_table.py"
         ) from error
+
+
+def lines_about(function: str, dtype: str, arithmetic: str, path: Path) -> list[dict[str, Any]]:
+    """What a table says of a function in a dtype, if its proofs are about this model of arithmetic."""
+    models, lines = read(path)
+    if models.get(dtype) != arithmetic:
+        return []
+    start = f'{{"function": {json.dumps(function)},'.encode()
+    found = (json.loads(line) for line in lines if line.startswith(start))
+    return [one for one in found if one["dtype"] == dtype]
 
 
 def frontiers(path: Path = PATH) -> list[Frontier]:

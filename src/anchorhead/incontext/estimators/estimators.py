@@ -87,14 +87,16 @@ class InContext(BaseEstimator):
         self._check_parameters()
         require_finite(X, y)
         task = self._task(y)
+        self.columns_, self.labels_ = task.columns(X), task.labels
         with progress_line(bool(self.verbose), "fitting") as tell:
-            found = fitted(task, X, y, self.tol, self.max_iter, dtype_name(self.dtype), tell)
-        self.network_, self.columns_, self.labels_ = found.learner, found.columns, task.labels
-        self.n_iter_, self.n_steps_, self.distance_ = found.steps, found.every_step, found.distance
+            found, self.n_steps_ = fitted(
+                task, self.columns_, X, y, self.tol, self.max_iter, dtype_name(self.dtype), tell
+            )
+        self.network_, self.n_iter_, self.distance_ = found.learner, found.steps, found.distance
         layers = next(layer for layer in found.learner.layers if isinstance(layer, Repeat))
         self.n_layers_ = layers.steps
-        self._warn(found.settled)
-        return found.coefficients, found.intercept
+        self._warn(found.outcome == "settled")
+        return self.coefficients(found.w)
 
     def _warn(self, settled: bool) -> None:
         constant = np.flatnonzero(self.columns_.constant)

@@ -7,15 +7,12 @@ faster, the learner starts again with it. The learner that is kept is the last o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float
 
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.errors import AnchorheadError
-from anchorhead.incontext.estimators.task import Columns, Task, coefficients_of, learner_for
-from anchorhead.incontext.estimators.zeros import with_zeros
+from anchorhead.incontext.estimators.task import Columns, Task, learner_for
 from anchorhead.incontext.settled import Settled, settle
 from anchorhead.progress import Progress
 
@@ -25,39 +22,21 @@ LEAST_LEFT = 0.2
 MAX_RUNS = 40
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """What came out: coefficients of one's own columns, and the learner that found them.
-
-    steps, every_step   of that learner, and of all that were run
-    distance            about how far w is from where it settles, relative to its largest entry
-    """
-
-    coefficients: Float[np.ndarray, " d"]
-    intercept: float
-    learner: Learner
-    columns: Columns
-    steps: int
-    every_step: int
-    distance: float
-    settled: bool
-
-
 def fitted(
     task: Task,
+    columns: Columns,
     X: Float[np.ndarray, "n d"],
     y: Float[np.ndarray, " n"],
     tolerance: float,
     most: int,
     dtype: str,
     tell: Progress | None = None,
-) -> Fit:
-    """Fits a model in context.
+) -> tuple[Settled, int]:
+    """Where the learner that is kept settled, and the steps of all that were run.
 
     tolerance   how far w may be from where it settles, relative to its largest entry
     most        the most steps that a learner may have
     """
-    columns = task.columns(X)
     examples, labels = columns(X), task.labels(y)
     momentum, ease, scores, spent = FIRST_MOMENTUM, FIRST_EASE, list(task.scores), 0
     for run in range(MAX_RUNS):
@@ -85,10 +64,7 @@ def fitted(
                     "columns are too far apart. Scale columns, give a larger alpha, or check the labels for outliers"
                 )
             case _:
-                w = with_zeros(found.learner, found.w)
-                coefficients, intercept = coefficients_of(w, columns, task.labels)
-                done = found.outcome == "settled"
-                return Fit(coefficients, intercept, found.learner, columns, found.steps, spent, found.distance, done)
+                return found, spent
     raise AnchorheadError(f"no rate was found with which the steps shrink, in {MAX_RUNS} runs: scale the columns")
 
 

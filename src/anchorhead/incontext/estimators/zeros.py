@@ -20,8 +20,9 @@ from jaxtyping import Float
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.networks import clip_of
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.threshold import Clip
+from anchorhead.lemmas.learners.threshold import clip_error
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of
 
 
@@ -32,11 +33,11 @@ def with_zeros(learner: Learner, w: Float[np.ndarray, " weights"]) -> Float[np.n
     return w if clip is None else np.where(np.abs(w) <= _least(descent, clip), 0.0, w)
 
 
-def _least(descent: Descent, clip: Clip) -> Float[np.ndarray, " weights"]:
+def _least(descent: Descent, clip: Part) -> Float[np.ndarray, " weights"]:
     """e for each entry, below 0 where no threshold acts; all of them where the clip has no proof."""
-    model, tau = arithmetic_of(clip.dtype), descent.rate * descent.threshold
+    model, tau = arithmetic_of(clip.slopes.dtype.name), descent.rate * descent.threshold
     try:
-        error = clip.error(descent)
+        error = clip_error(clip, descent.rate, descent.threshold)
     except CertificateError:
         return np.full(descent.weights, -1.0)
     total = error.exact + error.rounding

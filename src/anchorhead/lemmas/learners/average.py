@@ -24,10 +24,11 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.norms import length_of
-from anchorhead.lemmas.learners.threshold import Clip
+from anchorhead.lemmas.learners.threshold import clip_error, largest_clipped
 from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
@@ -73,9 +74,9 @@ class Moments:
     w: Weights
     v: Weights
     examples: int
-    e: float = 0.0
-    most_e: float = 0.0
-    xe: Weights | float = 0.0
+    e: float
+    most_e: float
+    xe: Weights
 
     @classmethod
     def of(
@@ -84,15 +85,11 @@ class Moments:
         r: Examples,
         w: Weights,
         v: Weights,
-        terms: float | None = None,
-        wrong: Examples | None = None,
+        terms: float | None,
+        e: Examples,
     ) -> Moments:
-        """Of a prompt with |x_ij| <= size_ij and |r_i| <= r_i.
-
-        terms   as above; max |r| where not given
-        wrong   e_i; none: r is known
-        """
-        n, r2, e = len(size), r * r, np.zeros(len(r)) if wrong is None else wrong
+        """Of a prompt with |x_ij| <= size_ij and |r_i| <= r_i; terms as above, or max |r|."""
+        n, r2 = len(size), r * r
         means = [UP * (size.T @ power) / n for power in (np.ones(n), r, r * r2, r * r2 * r2)]
         most = UP * float(r.max())
         return cls(
@@ -111,7 +108,7 @@ class Moments:
 
     @classmethod
     def in_box(
-        cls, x: Weights, rms: float, most: float, terms: float, w: float, v: float, examples: int, wrong: float = 0.0
+        cls, x: Weights, rms: float, most: float, terms: float, w: float, v: float, examples: int, wrong: float
     ) -> Moments:
         """Of every prompt with |x_ij| <= x_j, mean r^2 <= rms^2 and |r_i| <= most, known up to `wrong`."""
         rms, most = np.float64(rms), np.float64(most)  # whose powers become infinite where Python's raise
@@ -140,16 +137,16 @@ class Average:
     sharpness     h_a of each head, powers of two
     outputs       o_a, with which what is read is added to w (and to v)
     update        what is kept of w and v
-    clip          what the soft threshold takes off, if there is one
+    clip          the anchors of what the soft threshold takes off, if there is one
     """
 
     sharpness: tuple[float, ...]
     outputs: tuple[float, ...]
     update: Update
-    clip: Clip | None = None
+    clip: Part | None = None
 
     @classmethod
-    def of(cls, target: Descent, sharpness: float, dtype: str, clip: Clip | None = None) -> Average:
+    def of(cls, target: Descent, sharpness: float, dtype: str, clip: Part | None = None) -> Average:
         """With sharpnesses h and 2h, and all else as the dtype stores it."""
         if bool(target.threshold) != (clip is not None):
             raise CertificateError("a descent with a threshold goes with a clip, and no other does")
@@ -196,9 +193,9 @@ class Average:
         """The errors once the soft threshold has been applied to a w of at most the given size."""
         if self.clip is None:
             return before
-        if not w.max() <= self.clip.most:
+        if not w.max() <= largest_clipped(self.clip):
             return StepError(np.inf, np.inf, np.inf)
-        error = self.clip.error(target)
+        error = clip_error(self.clip, target.rate, target.threshold)
         every, rounding = (length_of(one.after(w, target, model)) for one in (error, replace(error, exact=0.0)))
         return replace(before, of_weights=before.of_weights + every, rounding=before.rounding + rounding)
 

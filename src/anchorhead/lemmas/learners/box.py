@@ -32,12 +32,12 @@ from jaxtyping import Float
 from anchorhead.conditions import Condition
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Moments
-from anchorhead.lemmas.learners.follow import Arguments, Links, error_at, follow, steepest
+from anchorhead.lemmas.learners.follow import Links, error_at, follow, steepest
 from anchorhead.lemmas.learners.given import given_conditions
 from anchorhead.lemmas.learners.loop import Off, PathBound, Paths, most_rate
 from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.prompt import ROOMS
-from anchorhead.lemmas.learners.score import Written
+from anchorhead.lemmas.learners.score import Arguments, Written
 from anchorhead.lemmas.learners.steps import HeadAt, Step
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic

@@ -27,29 +27,12 @@ from jaxtyping import Float
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Moments
 from anchorhead.lemmas.learners.loop import Off, Paths, StepError
-from anchorhead.lemmas.learners.score import Written, written
+from anchorhead.lemmas.learners.score import Arguments, Written, written
 from anchorhead.lemmas.learners.steps import Step
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
 Array = Float[np.ndarray, " n"]
 Weights = Float[np.ndarray, " weights"]
-
-
-@dataclass(frozen=True, eq=False)
-class Arguments:
-    """Of examples where a step begins, however far w is off.
-
-    low, high   between what their arguments lie
-    terms       what the terms of arguments add up to at most, in size
-    w           bounds on the entries of w
-    less        what is taken off scores
-    """
-
-    low: Array
-    high: Array
-    terms: Array
-    w: Weights
-    less: Array | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +87,15 @@ def error_at(
     z = along.arguments(t, off)
     if z is None:
         return None
-    scores = written(step.scoring, z.low, z.high, z.terms, z.w, model, z.less)
+    scores = written(step.scoring, z, model)
     links = along.links(t, off, z, scores)
     if links is None:
         return None
     rounding = links.steep * scores.rounding * UP + links.rounding
     wrong = links.steep * scores.wrong * UP + links.exact + links.rounding
-    every, alone = step.errors(target, links.moments, wrong, rounding, model)
+    every = alone = step.collect.error(target, links.moments(wrong), model)
+    if not np.array_equal(wrong, rounding):
+        alone = step.collect.error(target, links.moments(rounding), model)
     if step.carriers == "each":
         drawn = target.rate * (1 + 1e-6) * links.drawn * off.apart * UP
         every, alone = every.more(drawn), alone.more(drawn)

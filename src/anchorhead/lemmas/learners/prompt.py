@@ -21,7 +21,7 @@ from anchorhead.errors import CertificateError
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners, Rows
 from anchorhead.lemmas.learners.average import Moments
-from anchorhead.lemmas.learners.follow import Arguments, Links, follow, steepest
+from anchorhead.lemmas.learners.follow import Links, follow, steepest
 from anchorhead.lemmas.learners.given import ARGUMENTS
 from anchorhead.lemmas.learners.links import outward
 from anchorhead.lemmas.learners.loop import (
@@ -34,7 +34,7 @@ from anchorhead.lemmas.learners.loop import (
     require_safe_rate,
 )
 from anchorhead.lemmas.learners.norms import eigenvalue_bound, length_of, lengths
-from anchorhead.lemmas.learners.score import Written
+from anchorhead.lemmas.learners.score import Arguments, Written
 from anchorhead.lemmas.learners.steps import HeadAt, Step, unit_descent
 from anchorhead.lemmas.learners.threshold import require_proof
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
@@ -51,26 +51,19 @@ class ScoresOutside(CertificateError):
 
 
 @dataclass(frozen=True, eq=False)
-class Prompt:
-    """x what w multiplies and v what pushes are multiples of, (n, weights); a and b what is taken off scores and off
-    links, y labels, loss the number of each example's link, (n,); start, where w begins."""
+class Prompt(Rows):
+    """The rows of a prompt of many learners, or examples as such rows, with their labels y (n,)."""
 
-    x: Float[np.ndarray, "n weights"]
-    v: Float[np.ndarray, "n weights"]
-    a: Array
-    b: Array
     y: Array
-    loss: Int[np.ndarray, " n"]
-    start: Weights
 
     @classmethod
     def of(cls, step: Step, A: Float[np.ndarray, "n weights"], y: Array) -> Prompt:
         none, which = np.zeros(len(y)), np.zeros(len(y), int)
-        return cls(A, A, y if step.residual else none, y if step.labelled else none, y, which, np.zeros(A.shape[1]))
+        return cls(A, A, y if step.residual else none, y if step.labelled else none, which, np.zeros(A.shape[1]), y)
 
     @classmethod
     def of_rows(cls, rows: Rows) -> Prompt:
-        return cls(rows.x, rows.v, rows.a, rows.b, rows.b, rows.loss, rows.start)
+        return cls(rows.x, rows.v, rows.a, rows.b, rows.loss, rows.start, rows.b)
 
     def terms(self, step: Step, w: Weights) -> Array:
         """What the terms of arguments add up to, in size; where logits are made of anchors, those of labels count."""

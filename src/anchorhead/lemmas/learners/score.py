@@ -23,27 +23,26 @@ from anchorhead.lemmas.learners.average import SHARES, sharpnesses
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
 Array = Float[np.ndarray, " n"]
+Weights = Float[np.ndarray, " weights"]
 
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
     """The first layer: with z the argument of the link, it writes sum_a outputs_a tanh(sharpness_a z / 2).
 
-    residual   whether z is w . x - y, and not w . x
-    taken      whether a number is taken off what is written
+    taken   whether a number is taken off what is written
     """
 
     sharpness: tuple[float, ...]
     outputs: tuple[float, ...]
-    residual: bool
     taken: bool = False
 
     @classmethod
-    def of(cls, sharpness: float, residual: bool, dtype: str, taken: bool = False) -> Scoring:
+    def of(cls, sharpness: float, dtype: str, taken: bool = False) -> Scoring:
         """With sharpnesses h and 2h, and outputs as the dtype stores them."""
         number, sharp = np.dtype(dtype).type, sharpnesses(sharpness)
         outputs = (float(number(2 * share / h)) for h, (_, share) in zip(sharp, SHARES, strict=True))
-        return cls(sharp, tuple(outputs), residual, taken)
+        return cls(sharp, tuple(outputs), taken)
 
     @cached_property
     def powers(self) -> tuple[float, float]:
@@ -59,6 +58,23 @@ class Scoring:
 
 
 @dataclass(frozen=True, eq=False)
+class Arguments:
+    """Of examples where a step begins, however far w is off.
+
+    low, high   between what their arguments lie
+    terms       what the terms of arguments add up to at most, in size
+    w           bounds on the entries of w
+    less        what is taken off scores, already in low and high
+    """
+
+    low: Array
+    high: Array
+    terms: Array
+    w: Weights
+    less: Array | float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class Written:
     """For arguments z in given intervals, what is written lies in [low_i, high_i], at most `wrong` from z, of which
     `rounding` by rounding."""
@@ -69,28 +85,21 @@ class Written:
     rounding: Array
 
 
-def written(
-    scoring: Scoring | None,
-    low: Array,
-    high: Array,
-    terms: Array,
-    w: Float[np.ndarray, " weights"],
-    model: Arithmetic,
-    less: Array | float = 0.0,
-) -> Written:
-    """terms: bounds on |w| . |x_i| + |y_i|; w: bounds on |w_j|; less: what is taken off, already in low and high."""
+def written(scoring: Scoring | None, z: Arguments, model: Arithmetic) -> Written:
+    """What a layer writes for arguments; nothing is written, and arguments are as they are, where there is none."""
+    low, high, less = z.low, z.high, z.less
     if scoring is None:
         return Written(low, high, np.zeros_like(low), np.zeros_like(low))
     if scoring.taken:
-        found = written(replace(scoring, taken=False), low + less, high + less, terms, w, model)
+        found = written(replace(scoring, taken=False), replace(z, low=low + less, high=high + less), model)
         size = np.maximum(np.abs(found.low), np.abs(found.high)) + np.abs(less)
         lost = (float(model.gamma(2)) * size + 4 * model.tiny) * UP
         ends = found.low - less - lost, found.high - less + lost
         return Written(*ends, found.wrong + lost, found.rounding + lost)
-    rounding = _rounding(scoring, np.maximum(np.abs(low), np.abs(high)), terms, w, model)
+    farthest = np.maximum(np.abs(low), np.abs(high))
+    rounding = _rounding(scoring, farthest, z.terms, z.w, model)
     lowest = np.where(low >= 0, _at_least(scoring, low), -_at_most(scoring, -low))
     highest = np.where(high >= 0, _at_most(scoring, high), -_at_least(scoring, -high))
-    farthest = np.maximum(np.abs(low), np.abs(high))
     wrong = np.minimum(_distance(scoring, farthest), farthest + scoring.most) + rounding
     return Written(lowest - rounding, highest + rounding, wrong * UP, rounding)
 

@@ -17,10 +17,10 @@ numbers are: it is said where the layout is written down.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -32,9 +32,8 @@ from anchorhead.language.targets import Expression
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.losses import named_loss
 from anchorhead.language.targets.many_learners import ManyLearners
-from anchorhead.lemmas.learners.average import Average, Moments
+from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.links import Anchors, GridLink, HeadLink, Link, NoHead, label_link
-from anchorhead.lemmas.learners.loop import StepError
 from anchorhead.lemmas.learners.own_anchors import SequenceStep, pieces_of
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic, arithmetic_of
@@ -82,8 +81,6 @@ class Step:
     collect    how what links push becomes a step
     scoring    how arguments are written, where they are
     residual   whether labels are a part of arguments; labelled: whether they are taken from links
-    ranged     whether heads are proven on the range of a path, and not on the one that was stated
-    dots       whether what is collected are dot products with w
     """
 
     links: tuple[Link, ...]
@@ -92,24 +89,20 @@ class Step:
     residual: bool = True
     labelled: bool = False
     carriers: Carriers = "one"
-    ranged: bool = False
-    dots: bool = True
+
+    @property
+    def ranged(self) -> bool:
+        """Whether heads are proven on the range of a path, and not on the one that was stated."""
+        return self.carriers != "one"
+
+    @property
+    def dots(self) -> bool:
+        """Whether what is collected are dot products with w."""
+        return self.carriers == "one" and self.scoring is None
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         """Of a loss's link, for arguments in [low, high] whose terms add up to at most `terms`, and |y| at most y."""
         return HeadAt(self.links[number].facts, 0.0)
-
-    def errors(
-        self, target: Descent, at: Callable[[Any], Moments], wrong: Any, rounding: Any, model: Arithmetic
-    ) -> tuple[StepError, StepError]:
-        """What a step errs by where links are wrong by so much, and where they are wrong by rounding alone.
-
-        at   what is known of the prompt there, if links are wrong by a given amount
-        """
-        every = self.collect.error(target, at(wrong), model)
-        if np.array_equal(wrong, rounding):
-            return every, every
-        return every, self.collect.error(target, at(rounding), model)
 
     @property
     def straight(self) -> bool:
@@ -221,8 +214,8 @@ def linked_step(
     target: Descent, held: Anchors, far: float, scoring: Scoring, collect: Average, dtype: str
 ) -> ScoreLinks:
     """Of a descent in the transformer layout; CertificateError where `far` is too near for the scores that may be."""
-    labelled = target.loss.form == "phi(s) - y"
-    step = ScoreLinks((link_of(target, held),), collect, scoring, scoring.residual, labelled, dots=False, far=far)
+    residual, labelled = (target.loss.form == form for form in ("phi(s - y)", "phi(s) - y"))
+    step = ScoreLinks((link_of(target, held),), collect, scoring, residual, labelled, far=far)
     if not step.alone(scoring.most, arithmetic_of(dtype)):
         raise CertificateError(f"anchors that are lowered by {far:g} are within reach of scores up to {scoring.most:g}")
     return step
@@ -237,17 +230,17 @@ def sequence_step(target: Descent, held: Anchors, labels: tuple[Part, ...], reac
     if bool(labels) != labelled:
         raise CertificateError(f"a head for labels belongs to links of the form phi(s) - y, and to no others: {form}")
     collect = SequenceStep.of(target, pieces_of(form, held, labels), reach, dtype)
-    return SequenceLinks((link_of(target, held),), collect, None, residual, labelled, "each", True, False, labels)
+    return SequenceLinks((link_of(target, held),), collect, None, residual, labelled, "each", labels)
 
 
 def many_step(target: ManyLearners, held: Sequence[tuple[Part, ...]], sharpness: float, dtype: str) -> ScoreLinks:
     """Of a network of many learners, from the parts of each link; sharpness: of scores and of what is collected."""
     links = tuple(_head_link(loss.link, parts) for loss, parts in zip(target.losses, held, strict=True))
     steepest = max(1.0, *(float(np.abs(part.slopes).max()) for link in links for part in link.parts))
-    scoring = Scoring.of(2 * sharpness, False, dtype, taken=True)
+    scoring = Scoring.of(2 * sharpness, dtype, taken=True)
     collect = Average.of(unit_descent(target), sharpness, dtype)
     far = 2.0 ** math.ceil(math.log2(steepest)) * OF_MANY
-    return ScoreLinks(links, collect, scoring, True, True, "pair", True, False, far)
+    return ScoreLinks(links, collect, scoring, True, True, "pair", far)
 
 
 def unit_descent(target: ManyLearners) -> Descent:

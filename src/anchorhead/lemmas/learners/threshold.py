@@ -20,7 +20,6 @@ to others, and the products of such steps with those of momentum have no bound t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from flint import acb, arb
@@ -35,6 +34,7 @@ from anchorhead.proof.arithmetic.silence import takes_over
 from anchorhead.proof.enclosures.analytic import prove_sup
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import head_rounding
+from anchorhead.proof.remembered import remembered
 
 UNKNOWN = (
     "with momentum and a threshold at once errors of the steps are multiplied by products of matrices for which no "
@@ -44,35 +44,6 @@ UNKNOWN = (
 
 class NotKnown(CertificateError):
     """No proof is known for such a learner: what is said of it can only be measured."""
-
-
-@dataclass(frozen=True)
-class Clip:
-    """The anchors as they are stored; p of them, in the order of the registers."""
-
-    slopes: tuple[float, ...]
-    offsets: tuple[float, ...]
-    values: tuple[float, ...]
-    dtype: str
-
-    @classmethod
-    def of(cls, anchors: Float[np.ndarray, "p 3"]) -> Clip:
-        slopes, offsets, values = (tuple(map(float, column)) for column in anchors.T)
-        return cls(slopes, offsets, values, str(anchors.dtype))
-
-    @property
-    def anchors(self) -> Float[np.ndarray, "p 3"]:
-        return np.array([self.slopes, self.offsets, self.values]).T
-
-    @property
-    def most(self) -> float:
-        """|w| for which no logit overflows."""
-        steepest = max(map(abs, self.slopes))
-        return float(np.finfo(self.dtype).max) / (8 * steepest) if steepest else float("inf")
-
-    def error(self, target: Descent) -> ClipError:
-        """What S gets wrong in one entry of w, the last subtraction left out."""
-        return _clip_error(self, target.rate, target.threshold)
 
 
 @dataclass(frozen=True)
@@ -96,14 +67,20 @@ def require_proof(target: Descent) -> None:
         raise NotKnown(f"{target}: {UNKNOWN}")
 
 
-@cache
-def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
-    model = arithmetic_of(clip.dtype)
+def largest_clipped(clip: Part) -> float:
+    """|w| for which no logit of the clip overflows."""
+    steepest = float(np.abs(clip.slopes).max())
+    return float(np.finfo(clip.slopes.dtype).max) / (8 * steepest) if steepest else float("inf")
+
+
+@remembered(64)
+def clip_error(clip: Part, rate: float, threshold: float) -> ClipError:
+    """What S gets wrong in one entry of w with these anchors, as they are stored, the last subtraction left out."""
+    model, part = arithmetic_of(clip.slopes.dtype.name), Part.of(*clip.astype(np.float64), "float64")
     with precision(256):
         tau = arb(rate) * arb(threshold)
         reach = upper(2 * tau)
         pieces = [(arb(-reach), -tau, _constant(-tau)), (-tau, tau, _itself), (tau, arb(reach), _constant(tau))]
-    part = Part.of(clip.slopes, clip.offsets, clip.values, "float64")
     rounding = head_rounding([part], 0.0, np.zeros(1), -reach, reach, model)
     inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
     if not (part.slopes[0] <= 0 <= part.slopes[-1]):
@@ -113,7 +90,7 @@ def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
     ends = part.values[0, 0], part.values[-1, 0]
     with precision(256):
         outside = max(upper(abs(arb(float(ends[0])) + tau)), upper(abs(arb(float(ends[1])) - tau)))
-    vanished = 4 * len(clip.slopes) * model.tiny * (1 + max(map(abs, clip.values)))
+    vanished = 4 * len(part) * model.tiny * (1 + float(np.abs(part.values).max()))
     return ClipError(max(inside, outside), max(rounding, vanished))
 
 

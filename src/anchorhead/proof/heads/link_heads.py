@@ -47,11 +47,6 @@ class LinkFacts:
     high: float
 
     @property
-    def monotone(self) -> bool:
-        """Whether phi never falls: the loss is convex."""
-        return self.least >= 0
-
-    @property
     def steepest(self) -> float:
         return max(self.slope, -self.least)
 

@@ -17,7 +17,13 @@ from typing import cast
 import numpy as np
 
 from anchorhead.constructions.learners.layouts.stored import Stored
-from anchorhead.constructions.learners.layouts.threshold import OUT_OF_REACH, clip_in, more_features, with_threshold
+from anchorhead.constructions.learners.layouts.threshold import (
+    OUT_OF_REACH,
+    beside_clip,
+    clip_in,
+    clip_names,
+    threshold_layers,
+)
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.steps import Step, squared_step
@@ -29,33 +35,32 @@ def read(network: Network, target: Descent) -> Step:
     """The step whose numbers a network of this layout holds."""
     w = target.features + 3
     stored = Stored.of(network, 1 + bool(target.threshold), 1)
-    stored.require_width(w + len(target.entry_names()) + more_features(target))
+    stored.require_width(w + len((*target.entry_names(), *clip_names(target))))
     sharpness = float(stored.body[0].query[0, 0, w])
     return squared_step(Average.of(target, sharpness, stored.dtype, clip_in(stored, target)))
 
 
-def build(target: Descent, step: Step, dtype: str) -> Network:
+def build(target: Descent, step: Step) -> Network:
     """The network of a descent on the squared loss, certificate left out."""
     d, weights, collect = target.features, target.weights, cast(Average, step.collect)
-    names = (*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *target.entry_names())
+    entries = target.entry_names()
+    names = (*(f"x{j}" for j in range(d)), "sign", "label", "is no example", *entries, *clip_names(target))
     sign, label, kind, w = d, d + 1, d + 2, d + 3
     width, pick = len(names), np.eye(len(names))
     columns = [*range(d), *([sign] if target.intercept else [])]
     slots = list(range(w, w + weights))
-    speeds = list(range(w + weights, width))
+    speeds = list(range(w + weights, w + len(entries)))
     one = np.stack([*pick[slots], pick[kind]])
     attention = Attention(
-        np.stack([np.concatenate([h * one, pick[None, kind]]) for h in collect.sharpness]).astype(dtype),
-        np.concatenate([pick[columns], -pick[None, label], -OUT_OF_REACH * pick[None, kind]])[None].astype(dtype),
-        pick[None, columns].astype(dtype),
-        added_to_w(collect.outputs, width, slots, speeds).astype(dtype),
-        skip=Linear(collect.update.skip(width, slots, speeds).astype(dtype), features=names),
+        np.stack([np.concatenate([h * one, pick[None, kind]]) for h in collect.sharpness]),
+        np.concatenate([pick[columns], -pick[None, label], -OUT_OF_REACH * pick[None, kind]])[None],
+        pick[None, columns],
+        added_to_w(collect.outputs, width, slots, speeds),
+        skip=Linear(collect.update.skip(width, slots, speeds), features=names),
         features=names,
         labels=tuple(f"the gradient, at sharpness {h:g}" for h in collect.sharpness),
     )
-    embed = Embed(
-        np.eye(width, d + 2, dtype=dtype), np.zeros(width, dtype), states=pick[None, kind].astype(dtype), features=names
-    )
-    read = Linear(pick[slots].astype(dtype), features=target.weight_names("w"))
-    network = Network([embed, Repeat((attention,), target.steps), read], output="state")
-    return with_threshold(network, target, collect.clip, w, kind, pick[kind])
+    registers, states = beside_clip(collect.clip, np.zeros((0, width)), pick[None, kind], pick[kind])
+    embed = Embed(np.eye(width, d + 2), np.zeros(width), registers=registers, states=states, features=names)
+    repeat = Repeat((attention, *threshold_layers(target, names, w, kind)), target.steps)
+    return Network([embed, repeat, Linear(pick[slots], features=target.weight_names("w"))], output="state")

@@ -68,7 +68,7 @@ def read(network: Network, target: ManyLearners) -> ScoreLinks:
     return many_step(target, held, float(collect.query[0, 0, slots.sign]), stored.dtype)
 
 
-def build(target: ManyLearners, step: ScoreLinks, dtype: str) -> Network:
+def build(target: ManyLearners, step: ScoreLinks) -> Network:
     """The network, which has no certificate: what is proven is proven for a prompt."""
     links = [link.parts for link in step.links if isinstance(link, HeadLink)]
     slots = Slots(target, max(map(len, links)))
@@ -79,8 +79,7 @@ def build(target: ManyLearners, step: ScoreLinks, dtype: str) -> Network:
         does: str, query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray,
         grid: tuple[int, ...] | None = None,
     ) -> Attention:  # fmt: skip
-        query, key, value, output = (array.astype(dtype) for array in (query, key, value, output))
-        kept = Linear(skip.astype(dtype), features=names)
+        kept = Linear(skip, features=names)
         return Attention(query, key, value, output, skip=kept, grid=grid, features=names, labels=(does,) * len(query))
 
     start = attention(  # the register of w takes what the start row carries, that of -w its negative
@@ -115,14 +114,14 @@ def build(target: ManyLearners, step: ScoreLinks, dtype: str) -> Network:
         np.stack([o * pick[:, w] for o in step.collect.outputs]),
         pick,
     )
-    one = pick[None, None, slots.register].astype(dtype)
+    one = pick[None, None, slots.register]
     entries = tuple(f"w{j}" for j in range(target.weights))
     read = Attention(  # the state reads w from the first register, which is all it sees
-        one, one, pick[None, w].astype(dtype), np.eye(target.weights, dtype=dtype)[None],
+        one, one, pick[None, w], np.eye(target.weights)[None],
         grid=(1,), features=entries, labels=("reads w",),
     )  # fmt: skip
     repeat = Repeat((score, link, collect), target.steps)
-    return Network([_embed(slots, registers, dtype), start, repeat, read], output="state")
+    return Network([_embed(slots, registers), start, repeat, read], output="state")
 
 
 def _less(pick: np.ndarray, slot: int, less: int) -> np.ndarray:
@@ -155,15 +154,9 @@ def _registers(slots: Slots, links: Sequence[tuple[Part, ...]], far: float) -> F
     return registers
 
 
-def _embed(slots: Slots, registers: np.ndarray, dtype: str) -> Embed:
+def _embed(slots: Slots, registers: np.ndarray) -> Embed:
     c = slots.columns
     bias, state = np.zeros(slots.width), np.zeros((1, slots.width))
     bias[slots.one] = 1
     state[0, c.no_example] = 1
-    return Embed(
-        np.eye(slots.width, c.count, dtype=dtype),
-        bias.astype(dtype),
-        registers=registers.astype(dtype),
-        states=state.astype(dtype),
-        features=slots.names(),
-    )
+    return Embed(np.eye(slots.width, c.count), bias, registers=registers, states=state, features=slots.names())

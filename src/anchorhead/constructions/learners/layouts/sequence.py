@@ -18,7 +18,7 @@ features that stay as they are, and in the second one registers see registers al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -35,7 +35,7 @@ from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
 
 class Slots:
-    """Where the features of a token lie. Slots are ranges, or a number for one feature.
+    """Where the features of a token lie, and what they are called. Slots are ranges, or a number for one feature.
 
     Of anchors: `x` slope times the example, `y` slope times its label, `offset` and, along a grid's axis of labels,
     `offset_y`, `address` of the example, `part` to which softmax they belong, `value` times the example. Of registers:
@@ -44,16 +44,30 @@ class Slots:
     """
 
     def __init__(self, target: Descent, parts: int) -> None:
-        weights, bits = target.weights, (target.examples - 1).bit_length()
-        speeds = weights if target.momentum else 0
-        counts = (weights, 1, 1, 1, 2 * bits, parts, 1, weights, 2 * bits, weights, speeds, weights)
-        places = [range(*ends) for ends in pairwise((0, *accumulate(counts)))]
+        self.bits, self.parts, self.weights = (target.examples - 1).bit_length(), parts, target.weights
+        columns = target.weight_names("x")
+        address = [f"{kind}bit {bit} of the example" for kind in ("", "no ") for bit in range(self.bits)]
+        named = (
+            [f"slope times {name}" for name in columns],
+            ["slope times label"],
+            ["offset"],
+            ["offset along the label"],
+            address,
+            [f"in part {number}" for number in range(parts)],
+            ["asks"],
+            [f"value times {name}" for name in columns],
+            [f"asks for {name}" for name in address],
+            target.weight_names("w"),
+            target.weight_names("v") if target.momentum else (),
+            target.weight_names("push"),
+        )
+        places = [range(*ends) for ends in pairwise((0, *accumulate(map(len, named))))]
         self.x, y, offset, offset_y, self.address, self.part, one, self.value, self.asks, self.w, self.v, self.push = (
             places
         )
         self.y, self.offset, self.offset_y, self.one = (place[0] for place in (y, offset, offset_y, one))
         self.keys = range(self.one + 1)
-        self.width, self.weights, self.bits, self.parts = self.push.stop, weights, bits, parts
+        self.names, self.width = tuple(chain(*named)), self.push.stop
 
 
 def addresses(examples: int, bits: int) -> Float[np.ndarray, "{examples} {2*bits}"]:
@@ -97,36 +111,16 @@ def _grid(
     return GridAtom.of(axes, np.zeros(2), values[:, :, None], np.zeros(1), dtype)
 
 
-def build(target: Descent, step: SequenceLinks, dtype: str) -> Network:
+def build(target: Descent, step: SequenceLinks) -> Network:
     """The network of a descent on any loss, certificate left out."""
     pieces, collect = step.collect.pieces, step.collect
     slots = Slots(target, len(pieces))
-    names = _names(target, slots)
-    repeated = _link(slots, names, collect.reach, dtype), _mean(slots, names, collect, dtype)
-    read = Linear(np.eye(slots.width, dtype=dtype)[list(slots.w)], features=target.weight_names("w"))
-    embed = _embed(target, slots, pieces, names, dtype)
-    return Network([embed, Repeat(repeated, target.steps), read], output="register")
+    repeated = _link(slots, collect.reach), _mean(slots, collect)
+    read = Linear(np.eye(slots.width)[list(slots.w)], features=target.weight_names("w"))
+    return Network([_embed(target, slots, pieces), Repeat(repeated, target.steps), read], output="register")
 
 
-def _names(target: Descent, slots: Slots) -> tuple[str, ...]:
-    columns = target.weight_names("x")
-    address = [f"{kind} bit {bit} of the example" for kind in ("", "no") for bit in range(slots.bits)]
-    return (
-        *(f"slope times {name}" for name in columns),
-        "slope times label",
-        "offset",
-        "offset along the label",
-        *(name.strip() for name in address),
-        *(f"in part {number}" for number in range(slots.parts)),
-        "asks",
-        *(f"value times {name}" for name in columns),
-        *(f"asks for {name.strip()}" for name in address),
-        *target.entry_names(),
-        *target.weight_names("push"),
-    )
-
-
-def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[str, ...], dtype: str) -> Embed:
+def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece]) -> Embed:
     n, d = target.examples, target.features
     each = sum(len(piece) for piece in pieces)
     columns = [*range(d), *([d] if target.intercept else [])]
@@ -146,16 +140,16 @@ def _embed(target: Descent, slots: Slots, pieces: Sequence[Piece], names: tuple[
     registers[:, slots.one] = 1
     registers[:, slots.asks] = np.roll(code, slots.bits, axis=1)
     return Embed(
-        np.tile(weight.astype(dtype), (n, 1, 1)),
-        bias.reshape(n * each, -1).astype(dtype),
-        registers=registers.astype(dtype),
+        np.tile(weight, (n, 1, 1)),
+        bias.reshape(n * each, -1),
+        registers=registers,
         source=np.repeat(np.arange(n), each),
         tokens=2 * n,
-        features=names,
+        features=slots.names,
     )
 
 
-def _link(slots: Slots, names: tuple[str, ...], reach: float, dtype: str) -> Attention:
+def _link(slots: Slots, reach: float) -> Attention:
     """Every register asks its own example's anchors, part by part, and takes what it reads as its push."""
     pick, asked = np.eye(slots.width), np.zeros((slots.parts, len(slots.keys), slots.width))
     asked[:, slots.x, slots.w] = 1
@@ -169,26 +163,26 @@ def _link(slots: Slots, names: tuple[str, ...], reach: float, dtype: str) -> Att
     stays = np.eye(slots.width)
     stays[slots.push] = 0
     return Attention(
-        asked.astype(dtype),
-        pick[None, slots.keys].astype(dtype),
-        pick[None, slots.value].astype(dtype),
-        output.astype(dtype),
-        skip=Linear(stays.astype(dtype), features=names),
-        features=names,
+        asked,
+        pick[None, slots.keys],
+        pick[None, slots.value],
+        output,
+        skip=Linear(stays, features=slots.names),
+        features=slots.names,
         labels=tuple(f"the link of each example, part {part}" for part in range(slots.parts)),
     )
 
 
-def _mean(slots: Slots, names: tuple[str, ...], step: SequenceStep, dtype: str) -> Attention:
+def _mean(slots: Slots, step: SequenceStep) -> Attention:
     """Every register weighs all registers alike, and w takes minus the rate times the mean push."""
-    nothing = np.zeros((1, 1, slots.width), dtype)
+    nothing = np.zeros((1, 1, slots.width))
     return Attention(
         nothing,
         nothing,
-        np.eye(slots.width, dtype=dtype)[None, slots.push],
-        added_to_w([step.output], slots.width, slots.w, slots.v).astype(dtype),
+        np.eye(slots.width)[None, slots.push],
+        added_to_w([step.output], slots.width, slots.w, slots.v),
         mask="self+registers",
-        skip=Linear(step.update.skip(slots.width, slots.w, slots.v).astype(dtype), features=names),
-        features=names,
+        skip=Linear(step.update.skip(slots.width, slots.w, slots.v), features=slots.names),
+        features=slots.names,
         labels=("the mean of what examples push",),
     )

@@ -32,8 +32,8 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.constructions.learners.layouts.stored import Stored
-from anchorhead.constructions.learners.layouts.threshold import clip_in, more_features, with_threshold
-from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer, hidden_register
+from anchorhead.constructions.learners.layouts.threshold import clip_in, threshold_layers
+from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer
 from anchorhead.errors import CertificateError
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
@@ -52,14 +52,14 @@ def read(network: Network, target: Descent) -> ScoreLinks:
     stored = Stored.of(network, 3 + bool(target.threshold), 1)
     score, link, collect = stored.body[:3]
     slots = Slots(target, 2 if target.loss.form == "g(s, y)" else link.heads)
-    stored.require_width(slots.width + more_features(target))
+    stored.require_width(slots.width)
     far = -float(stored.states[0, slots.anchor(0)[1]])
     scoring, collecting = float(score.query[0, 0, slots.columns[0]]), float(collect.query[0, 0, slots.state])
     return linked_step(
         target,
         _held(stored, target, slots, far),
         far,
-        Scoring.of(scoring, target.loss.form == "phi(s - y)", stored.dtype),
+        Scoring.of(scoring, stored.dtype),
         Average.of(target, collecting, stored.dtype, clip_in(stored, target)),
         stored.dtype,
     )
@@ -79,34 +79,33 @@ def _held(stored: Stored, target: Descent, slots: Slots, far: float) -> Anchors:
     return GridAtom.of(axes, np.zeros(2), points[:, :, [value]], np.zeros(1), stored.dtype)
 
 
-def build(target: Descent, step: ScoreLinks, dtype: str) -> Network:
+def build(target: Descent, step: ScoreLinks) -> Network:
     """The network of a descent on any loss, certificate left out."""
-    held, far = step.links[0].held, step.far
-    slots = Slots(target, 2 if isinstance(held, GridAtom) else len(held))
-    names = slots.names(target, held)
-    link = (
-        grid_layer(slots, held.sides, names, dtype)
-        if isinstance(held, GridAtom)
-        else link_layer(slots, far, step.labelled, names, dtype)
-    )
-    layers = score_layer(slots, step.scoring, names, dtype), link, collect_layer(slots, step.collect, names, dtype)
-    embed = embed_layer(slots, held, far, names, dtype)
-    read = Linear(np.eye(slots.width, dtype=dtype)[slots.entries], features=target.weight_names("w"))
-    network = Network([embed, Repeat(layers, target.steps), read], output="state")
-    return with_threshold(network, target, step.collect.clip, slots.w, slots.asks, hidden_register(slots, far))
+    held = step.links[0].held
+    if isinstance(held, GridAtom):
+        slots = Slots(target, 2)
+        link = grid_layer(slots, held.sides)
+    else:
+        slots = Slots(target, len(held))
+        link = link_layer(slots, step.far, step.labelled)
+    shrink = threshold_layers(target, slots.names, slots.w, slots.asks)
+    layers = score_layer(slots, step.scoring, step.residual), link, collect_layer(slots, step.collect), *shrink
+    embed = embed_layer(slots, held, step.far, step.collect.clip)
+    read = Linear(np.eye(slots.width)[slots.entries], features=target.weight_names("w"))
+    return Network([embed, Repeat(layers, target.steps), read], output="state")
 
 
-def score_layer(slots: Slots, scoring: Scoring, names: tuple[str, ...], dtype: str) -> Attention:
+def score_layer(slots: Slots, scoring: Scoring, residual: bool) -> Attention:
     """An example asks with its x: the state answers with logit h z and value 1, the reference with 0 and -1."""
     pick = np.eye(slots.width)
-    about = [*slots.columns, slots.label] if scoring.residual else slots.columns
-    signs = np.array([1.0] * len(slots.columns) + [-1.0] * scoring.residual)[:, None]
+    about = [*slots.columns, slots.label] if residual else slots.columns
+    signs = np.array([1.0] * len(slots.columns) + [-1.0] * residual)[:, None]
     query = np.stack([np.concatenate([h * signs * pick[about], pick[[slots.example, slots.other]]]) for h in
                       scoring.sharpness])  # fmt: skip
     key = np.concatenate(
         [
             pick[slots.entries],
-            pick[[slots.state] if scoring.residual else []],
+            pick[[slots.state] if residual else []],
             -OUT_OF_REACH * pick[[slots.hidden]],
             -OUT_OF_REACH * (pick[[slots.state]] + pick[[slots.zero]]),
         ]
@@ -115,18 +114,18 @@ def score_layer(slots: Slots, scoring: Scoring, names: tuple[str, ...], dtype: s
     skip[slots.score, slots.score] = 0.0
     output = np.array(scoring.outputs)[:, None, None] * pick[slots.score][:, None]
     return Attention(
-        query.astype(dtype),
-        key[None].astype(dtype),
-        (pick[slots.state] - pick[slots.zero])[None, None].astype(dtype),
-        output.astype(dtype),
+        query,
+        key[None],
+        (pick[slots.state] - pick[slots.zero])[None, None],
+        output,
         mask="registers+states",
-        skip=Linear(skip.astype(dtype), features=names),
-        features=names,
+        skip=Linear(skip, features=slots.names),
+        features=slots.names,
         labels=tuple(f"the score, at sharpness {h:g}" for h in scoring.sharpness),
     )
 
 
-def link_layer(slots: Slots, far: float, labelled: bool, names: tuple[str, ...], dtype: str) -> Attention:
+def link_layer(slots: Slots, far: float, labelled: bool) -> Attention:
     """An example asks the anchors for its sign with its score; the rest of the link is the label."""
     pick = np.eye(slots.width)
     query = pick[[slots.score, slots.example, slots.plus, slots.minus, slots.other]]
@@ -137,18 +136,18 @@ def link_layer(slots: Slots, far: float, labelled: bool, names: tuple[str, ...],
     if labelled:
         skip[slots.link, slots.label] = -1.0
     return Attention(
-        np.stack([query] * slots.parts).astype(dtype),
-        np.stack([np.concatenate([pick[[slope, offset]], gates]) for slope, offset, _ in anchors]).astype(dtype),
-        np.stack([pick[[value]] for *_, value in anchors]).astype(dtype),
-        np.stack([pick[slots.link][:, None]] * slots.parts).astype(dtype),
+        np.stack([query] * slots.parts),
+        np.stack([np.concatenate([pick[[slope, offset]], gates]) for slope, offset, _ in anchors]),
+        np.stack([pick[[value]] for *_, value in anchors]),
+        np.stack([pick[slots.link][:, None]] * slots.parts),
         mask="registers+states",
-        skip=Linear(skip.astype(dtype), features=names),
-        features=names,
+        skip=Linear(skip, features=slots.names),
+        features=slots.names,
         labels=tuple(f"the link, part {part}" if slots.parts > 1 else "the link" for part in range(slots.parts)),
     )
 
 
-def grid_layer(slots: Slots, sides: tuple[int, ...], names: tuple[str, ...], dtype: str) -> Attention:
+def grid_layer(slots: Slots, sides: tuple[int, ...]) -> Attention:
     """Every example asks the grid with its score and its label, and again with both negated."""
     pick, nothing = np.eye(slots.width), np.zeros(slots.width)
     query = np.stack(
@@ -168,29 +167,29 @@ def grid_layer(slots: Slots, sides: tuple[int, ...], names: tuple[str, ...], dty
     skip[slots.link, slots.link] = 0.0
     output = np.array([1.0, -1.0])[:, None, None] * pick[slots.link][:, None]
     return Attention(
-        query.astype(dtype),
-        key[None].astype(dtype),
-        pick[None, [value]].astype(dtype),
-        output.astype(dtype),
-        skip=Linear(skip.astype(dtype), features=names),
+        query,
+        key[None],
+        pick[None, [value]],
+        output,
+        skip=Linear(skip, features=slots.names),
         grid=(sides[0] + 1, sides[1]),
-        features=names,
+        features=slots.names,
         labels=("the link, for sign 1", "the link, for sign -1"),
     )
 
 
-def collect_layer(slots: Slots, step: Average, names: tuple[str, ...], dtype: str) -> Attention:
+def collect_layer(slots: Slots, step: Average) -> Attention:
     """The state asks the examples: logits h times the signed link, values the signed x."""
     pick = np.eye(slots.width)
     rest = np.stack([pick[slots.state], pick[slots.other] - pick[slots.state]])
     query = np.stack([np.concatenate([h * pick[[slots.state]], rest]) for h in step.sharpness])
     key = np.stack([pick[slots.link], -OUT_OF_REACH * pick[slots.other], -OUT_OF_REACH * pick[slots.example]])
     return Attention(
-        query.astype(dtype),
-        key[None].astype(dtype),
-        pick[None, slots.columns].astype(dtype),
-        added_to_w(step.outputs, slots.width, slots.entries, slots.speeds).astype(dtype),
-        skip=Linear(step.update.skip(slots.width, slots.entries, slots.speeds).astype(dtype), features=names),
-        features=names,
+        query,
+        key[None],
+        pick[None, slots.columns],
+        added_to_w(step.outputs, slots.width, slots.entries, slots.speeds),
+        skip=Linear(step.update.skip(slots.width, slots.entries, slots.speeds), features=slots.names),
+        features=slots.names,
         labels=tuple(f"the gradient, at sharpness {h:g}" for h in step.sharpness),
     )

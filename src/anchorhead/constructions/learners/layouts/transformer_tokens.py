@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.constructions.learners.layouts.threshold import beside_clip, clip_names
 from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.targets.descent import Descent
@@ -38,49 +39,38 @@ FLAGS = {
 
 
 class Slots:
-    """Where each feature of a token stands.
+    """Where each feature of a token stands, and what it is called.
 
     parts    softmaxes of the link's head; 2 for a grid, whose points have the six features of OF_A_GRID
     mark     the feature that is a copy's sign, 1 or -1: for a loss of the margin the label
     columns  what w multiplies
+    entries  those of w; speeds: those of v, none without momentum
     """
 
     def __init__(self, target: Descent, parts: int) -> None:
-        d, self.parts, self.weights = target.features, parts, target.weights
+        d, self.parts = target.features, parts
         (self.sign, self.label, self.score, self.link, self.example, self.plus, self.minus, self.other, self.state,
          self.zero, self.hidden, self.of_plus, self.of_minus, self.asks) = range(d, d + len(FLAGS))  # fmt: skip
         self.mark = self.label if target.loss.form == "y phi(y s)" else self.sign
         self.columns = [*range(d), *([self.sign] if target.intercept else [])]
         self.first_anchor = d + len(FLAGS)
-        self.w = self.first_anchor + 3 * parts
-        self.width = self.w + self.weights * (2 if target.momentum else 1)
-        self.inputs = d + 2
-
-    @property
-    def entries(self) -> list[int]:
-        """Those of w."""
-        return list(range(self.w, self.w + self.weights))
-
-    @property
-    def speeds(self) -> list[int]:
-        """Those of v; none without momentum."""
-        return list(range(self.w + self.weights, self.width))
+        self.w, carried = self.first_anchor + 3 * parts, target.entry_names()
+        self.entries = list(range(self.w, self.w + target.weights))
+        self.speeds = list(range(self.w + target.weights, self.w + len(carried)))
+        which = [f" of part {k}" if parts > 1 else "" for k in range(parts)]
+        anchors = [f"{what} of the link{part}" for part in which for what in ("slope", "offset", "value")]
+        if target.loss.form == "g(s, y)":
+            anchors = [f"{text} of the grid" for text in OF_A_GRID]
+        self.names = (*(f"x{j}" for j in range(d)), *FLAGS.values(), *anchors, *carried, *clip_names(target))
+        self.width, self.inputs = len(self.names), d + 2
 
     def anchor(self, part: int) -> tuple[int, int, int]:
         """Slope, offset and value of a part of the head."""
         first = self.first_anchor + 3 * part
         return first, first + 1, first + 2
 
-    def names(self, target: Descent, held: Anchors) -> tuple[str, ...]:
-        """What each feature is called."""
-        which = [f" of part {k}" if self.parts > 1 else "" for k in range(self.parts)]
-        anchors = [f"{what} of the link{part}" for part in which for what in ("slope", "offset", "value")]
-        if isinstance(held, GridAtom):
-            anchors = [f"{text} of the grid" for text in OF_A_GRID]
-        return (*(f"x{j}" for j in range(target.features)), *FLAGS.values(), *anchors, *target.entry_names())
 
-
-def embed_layer(slots: Slots, held: Anchors, far: float, names: tuple[str, ...], dtype: str) -> Embed:
+def embed_layer(slots: Slots, held: Anchors, far: float, clip: Part | None) -> Embed:
     """Examples with their flags; registers: the reference, and what holds the link; the state."""
     weight, bias = np.eye(slots.width, slots.inputs), np.zeros(slots.width)
     weight[slots.plus, slots.mark], weight[slots.minus, slots.mark] = 0.5, -0.5
@@ -89,14 +79,9 @@ def embed_layer(slots: Slots, held: Anchors, far: float, names: tuple[str, ...],
     reference[0, [slots.zero, slots.other, slots.asks]] = 1.0, 1.0, -1.0
     state[[slots.state, slots.other, slots.asks]] = 1.0
     of_grid = isinstance(held, GridAtom)
-    registers = [_points(slots, held, far), reference] if of_grid else [reference, _anchors(slots, held, far)]
-    return Embed(
-        weight.astype(dtype),
-        bias.astype(dtype),
-        registers=np.concatenate(registers).astype(dtype),
-        states=state[None].astype(dtype),
-        features=names,
-    )
+    rows = [_points(slots, held, far), reference] if of_grid else [reference, _anchors(slots, held, far)]
+    registers, states = beside_clip(clip, np.concatenate(rows), state[None], hidden_register(slots, far))
+    return Embed(weight, bias, registers=registers, states=states, features=slots.names)
 
 
 def hidden_register(slots: Slots, far: float) -> Float[np.ndarray, " width"]:
