@@ -105,7 +105,7 @@ def _clip_error(clip: Clip, rate: float, threshold: float) -> ClipError:
         pieces = [(arb(-reach), -tau, _constant(-tau)), (-tau, tau, _itself), (tau, arb(reach), _constant(tau))]
     part = Part.of(clip.slopes, clip.offsets, clip.values, "float64")
     rounding = head_rounding([part], 0.0, np.zeros(1), -reach, reach, model)
-    inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
+    inside = prove_sup([part], 0.0, 0.0, [pieces], -reach, reach, floor=rounding / 50).bound
     if not (part.slopes[0] <= 0 <= part.slopes[-1]):
         raise CertificateError("the threshold has no anchor on one side: there others come within reach")
     if not all(takes_over(part.slopes, part.offsets, side, reach, model) for side in (-1, 1)):

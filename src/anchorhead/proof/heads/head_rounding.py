@@ -17,9 +17,10 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.effort import Effort
+from anchorhead.heads.atom import Part
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.analytic import lipschitz_bound
-from anchorhead.proof.enclosures.balls import Part, crossings
+from anchorhead.proof.enclosures.balls import crossings
 from anchorhead.proof.heads.on_cells import Cells, softmax_on_cells
 
 ROUNDS, LOOSE, MAX_CELLS = 60, 0.02, 40_000
@@ -88,7 +89,7 @@ def head_rounding(
 
 def _cuts(parts: Sequence[Part], low: float, high: float) -> list[float]:
     """The ends, and where the steepest anchors of the first part meet: on either side another one matters."""
-    slopes, offsets = (np.asarray(array, np.float64) for array in (parts[0].slopes, parts[0].offsets))
+    slopes, offsets, _ = parts[0].astype(np.float64)
     first, last = int(slopes.argmin()), int(slopes.argmax())
     if slopes[first] == slopes[last]:
         return [low, high]
@@ -117,7 +118,7 @@ class _Head:
         for output, shift in enumerate(self.bias):
             total, size = np.zeros(len(left)), np.full(len(left), abs(shift))
             for part, off, speed in zip(self.parts, wrong, self.speeds, strict=True):
-                slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values))
+                slopes, offsets, values = part.astype(np.float64)
                 on = softmax_on_cells(slopes, offsets, values[:, output], speed, left, right)
                 total = total + on.rounding(self.arithmetic, off.logits, self.shifted)
                 size = size + (on.weights * on.values).sum(axis=1)
