@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.affine_forms import along
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.arithmetic.rounding import logit_error, softmax_read_error
 
 Cells = Float[np.ndarray, " cells"]
 Keys = Float[np.ndarray, "cells keys"]
