@@ -136,6 +136,11 @@ def softmax_on_cells(
     )
 
 
+def scale_of(left: Cells, right: Cells) -> Cells:
+    """max(1, |s|) on each cell, from below."""
+    return np.maximum(np.minimum(np.abs(left), np.abs(right)) * (left * right > 0), 1.0)
+
+
 def logit_gaps(
     slopes: Float[np.ndarray, "*cells p"], offsets: Float[np.ndarray, "*cells p"], t: Float[np.ndarray, "cells 1"]
 ) -> tuple[Float[np.ndarray, "cells p"], Float[np.ndarray, "cells p"]]:

@@ -59,11 +59,6 @@ def on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, stray: 
     return softmax_on_cells(slopes, offsets, np.where(own != 0, 0.0, stored), speed, left, right, own, stray)
 
 
-def scale_of(left: Cells, right: Cells) -> Cells:
-    """max(1, |s|) on each cell, from below."""
-    return np.maximum(np.minimum(np.abs(left), np.abs(right)) * (left * right > 0), 1.0)
-
-
 def added_rounding(head: SelfKeyHead, size: Cells, part: Cells, arithmetic: Arithmetic) -> Cells:
     """The rounding of skip s + bias + R for |s| <= size and |computed R| <= part."""
     terms = np.stack(np.broadcast_arrays(abs(head.skip) * size, abs(head.bias), part), axis=-1)
