@@ -246,13 +246,9 @@ def bound(
     coefficients, constant, approximation, rounded = (array[0] for array in query.arrays)
     weight, bias = layer.affine.weight, layer.affine.bias
     weight_error, bias_error = layer.affine.errors
-    in_scale, in_shift, out_scale, out_shift = (
-        np.array([getattr(shape, name) for shape in layer.shapes])[layer.which]
-        for name in ("in_scale", "in_shift", "out_scale", "out_shift")
-    )
+    in_scale, in_shift, out_scale, out_shift = layer.of_shapes("in_scale", "in_shift", "out_scale", "out_shift")
     degree = np.array([shape.degree or 0.0 for shape in layer.shapes])[layer.which]
-    scales = np.array([shape.degree is not None for shape in layer.shapes])[layer.which]
-    k = np.where(scales, _exponents(weight, bias, coefficients, constant, in_scale), 0)
+    k = exponents(layer, coefficients, constant)
     unit_in, unit_out = np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
     scale = unit_in * in_scale
 
@@ -306,13 +302,17 @@ def _apart(
     return np.maximum(np.maximum(most - low, high - least), 0.0) * (1 + 4 * FLOAT64.unit)
 
 
-def _exponents(
-    weight: np.ndarray, bias: np.ndarray, coefficients: np.ndarray, constant: np.ndarray, in_scale: np.ndarray
+def exponents(
+    layer: Layer,
+    coefficients: Float[np.ndarray, "neurons sources"],
+    constant: Float[np.ndarray, " neurons"],
 ) -> Int[np.ndarray, " neurons"]:
-    """k with w = 2^k in_scale a, as nearly as may be; a wrong one costs nothing but the bound."""
+    """k with w = 2^k in_scale a for what is asked, a . source + constant, as nearly as may be; a wrong one costs
+    nothing but the bound. 0 where phi does not scale."""
+    (in_scale,), weight, bias = layer.of_shapes("in_scale"), layer.affine.weight, layer.affine.bias
     ours, theirs = np.abs(coefficients).max(axis=1), np.abs(weight).max(axis=1)
     flat = (ours == 0) | (theirs == 0)
     ours, theirs = np.where(flat, np.abs(constant), ours), np.where(flat, np.abs(bias), theirs)
-    known = (ours > 0) & (theirs > 0)
+    known = (ours > 0) & (theirs > 0) & np.array([shape.degree is not None for shape in layer.shapes])[layer.which]
     ratio = np.where(known, theirs, 1.0) / np.where(known, ours * in_scale, 1.0)
     return np.where(known, np.rint(np.log2(ratio)), 0).astype(int)

@@ -109,19 +109,8 @@ def tail_of(head: SelfKeyHead, side: int, start: float) -> Tail | None:
 
 def settled(head: SelfKeyHead, side: int, share: float) -> float:
     """The distance from 0 at which the other keys leave at most `share` on this side, rounded up to a few bits."""
-    start = 2.0**-30
-    while start < 2.0**40:
-        tail = tail_of(head, side, start)
-        if tail is None:
-            break
-        if tail.left_over <= share:
-            if start <= 2.0**-30:
-                return start
-            for part in range(17, 32):
-                finer = start * part / 32
-                tail = tail_of(head, side, finer)
-                if tail is not None and tail.left_over <= share:
-                    return finer
-            return start
-        start *= 2
+    for distance in (2.0**power * part / 32 for power in range(-29, 41) for part in range(17, 33)):
+        tail = tail_of(head, side, distance)
+        if tail is not None and tail.left_over <= share:
+            return distance
     return math.inf
