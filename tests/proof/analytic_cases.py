@@ -10,6 +10,8 @@ import numpy as np
 from flint import acb, arb, ctx
 from scipy.special import erf
 
+from anchorhead.heads.atom import Part
+
 
 class Softmax(NamedTuple):
     slopes: np.ndarray
@@ -19,6 +21,11 @@ class Softmax(NamedTuple):
 
 def softmax(slopes, offsets, values) -> Softmax:
     return Softmax(*(np.array(array, dtype=np.float64) for array in (slopes, offsets, values)))
+
+
+def stored(*parts: Softmax) -> list[Part]:
+    """As heads hold them."""
+    return [Part.of(*part, "float64") for part in parts]
 
 
 class Case(NamedTuple):

@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.lemmas import copy, interval, scalar_head, self_key
-from anchorhead.lemmas.known import Known, Others
+from anchorhead.lemmas.known import Known
 from anchorhead.lemmas.record import neurons
+from anchorhead.lemmas.scalar_head import Others
 from anchorhead.network import Attention, Linear
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources, mapped, own_error
 from anchorhead.proof.arithmetic.readings import Readings, Refusal, of_attention, visible
@@ -75,7 +76,7 @@ def _neurons_as_heads(known: Known, layer: Attention, token: int, readings: Read
         rounded = known.arithmetic.gamma(2 * live.size + output.shape[1] + 4) + own_error(output.shape[1])
         error = np.abs(output) @ (error + rounded * np.abs(shown)).T
         others = others.with_means(output @ shown.T, known.arithmetic, error)
-    form = others.beside(reads, weight, exact, known.arithmetic)
+    form = reads.beside(others, weight, exact, known.arithmetic)
     coefficients = np.concatenate([form.coefficients, passing], axis=2)
     known.record.add(token, neurons(claim, reads, entries))
     return replace(form, coefficients=coefficients), claim.after(known.sources)
@@ -123,7 +124,7 @@ def after_neurons_as_tokens(known: Known, layer: Attention, after: Linear) -> Kn
         raise Refusal("what a neuron reads is rounded before it is mixed, or its query leaves its shape")
     outputs = after.weight.shape[:2]
     bias = np.zeros(outputs) if after.bias is None else np.broadcast_to(after.bias, outputs).astype(np.float64)
-    y = Others.bias(bias.reshape(-1)).beside(reads, weight[:, :count] * own, exact, known.arithmetic)
+    y = reads.beside(Others.bias(bias.reshape(-1)), weight[:, :count] * own, exact, known.arithmetic)
     rows = y.reshaped(*outputs)
     notes = neurons(claim, reads, entries)
     for unit, token in enumerate(np.flatnonzero(reads.fits)[: len(notes.entries)].tolist()):

@@ -15,12 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from anchorhead.lemmas.known import Others
-from anchorhead.lemmas.scalar_head import Reads
+from anchorhead.lemmas.scalar_head import Others, Reads
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources
-from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal
-from anchorhead.proof.arithmetic.rounding import sum_error
 from anchorhead.proof.heads.neurons import Layer
 
 
@@ -38,12 +36,12 @@ class Taken:
 
     def outputs(self, reads: Reads, exact: Sources, others: Others, arithmetic: Arithmetic) -> Forms:
         """Forms of the outputs, one token, over the neurons' exact values."""
-        whole = replace(reads.known(), reach=np.zeros_like(reads.reach))
-        mixed = whole.combined(self.takes, exact, arithmetic)
-        size, terms = self.reach + others.size, self.terms + others.terms
-        rounding = mixed.rounding[0] + (self.off + sum_error(terms, size, arithmetic)) * UP + 8 * FLOAT64.unit * size
-        approximation = mixed.approximation + others.approximation
-        return Forms(mixed.coefficients, mixed.constant + others.constant, approximation, rounding[None])
+        size = self.reach + others.size
+        rounding = others.rounding + self.off + 8 * FLOAT64.unit * size
+        summed = replace(others, size=size, terms=self.terms + others.terms, rounding=rounding)
+        # in the place of what each part reads, the weights of its anchors are added up
+        alone = replace(reads.known(), reach=np.zeros((len(reads.scale), 0)))
+        return alone.combined(summed, self.takes, exact, arithmetic)
 
 
 def read_taken(

@@ -10,8 +10,9 @@ from jaxtyping import Float
 
 from anchorhead.lemmas import copy, own_logits, scalar_head
 from anchorhead.lemmas.group_values import read_taken
-from anchorhead.lemmas.known import Known, Others
+from anchorhead.lemmas.known import Known
 from anchorhead.lemmas.record import Notes, neurons
+from anchorhead.lemmas.scalar_head import Others
 from anchorhead.network import Linear, Softmax
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, mapped
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic

@@ -61,32 +61,25 @@ def of_others(layer: Attention, inputs: Forms, others: Forms, sources: Sources, 
     kept = mapped(skip, layer.bias, passing, NOTHING, arithmetic)
     if not len(others.constant):
         return kept
-    low, high, size = np.zeros(layer.outputs), np.zeros(layer.outputs), np.zeros(layer.outputs)
     first, kinds = np.unique(first_alike(layer.value, layer.heads), return_inverse=True)
     _, entries, width = layer.value.shape
-    many = max(1, BLOCK // (entries * max(1, inputs.coefficients[:, 0].size)))
+    many, means = max(1, BLOCK // (entries * max(1, inputs.coefficients[:, 0].size))), []
     for start in range(0, len(first), many):
-        some = first[start : start + many]
+        weight = layer.value[first[start : start + many]].reshape(-1, width)
         pairs = ((inputs, sources), (others, NOTHING))
-        shown = [mapped(layer.value[some].reshape(-1, width), None, x, of, arithmetic).ends(of) for x, of in pairs]
+        shown = [mapped(weight, None, x, of, arithmetic).ends(of) for x, of in pairs]
         least, most = (np.concatenate([ends[way] for ends in shown]).T for way in (0, 1))
-        bottom, top = bound(least, most, arithmetic)
-        up, down = (np.zeros((len(some), layer.outputs, entries)) for _ in range(2))
-        mine = np.flatnonzero((kinds.reshape(-1) >= start) & (kinds.reshape(-1) < start + many))
-        output, place = layer.output[mine].astype(np.float64), kinds.reshape(-1)[mine] - start
-        np.add.at(up, place, np.maximum(output, 0.0))
-        np.add.at(down, place, np.minimum(output, 0.0))
-        up, down = (np.swapaxes(one, 0, 1).reshape(layer.outputs, -1) for one in (up, down))
-        low, high = low + up @ bottom + down @ top, high + up @ top + down @ bottom
-        size = size + (up - down) @ np.maximum(np.abs(bottom), np.abs(top))
-    read = Forms.between(low[None], high[None])
+        means.append(Forms.between(*(end[None] for end in bound(least, most, arithmetic))))
+    read = Forms.joined(means, axis=1).reshaped(len(first), entries).tokens(kinds.reshape(-1)).flat()
+    output = np.concatenate(layer.output, axis=1, dtype=np.float64)
+    approximation, size = (np.abs(output) @ one[0] for one in (read.approximation, read.size(NOTHING)))
     terms = (layer.output != 0).sum(axis=(0, 2)) + (skip != 0).sum(axis=1) + 3
     size = size + kept.size(NOTHING)
     summed = sum_error(terms, size, arithmetic) + 1e-12 * size
     written = (layer.output != 0).any(axis=(0, 2))
     return Forms(
         kept.coefficients,
-        kept.constant + np.where(written, read.constant, 0.0),
-        kept.approximation + np.where(written, read.approximation, 0.0),
+        kept.constant + np.where(written, output @ read.constant[0], 0.0),
+        kept.approximation + np.where(written, approximation, 0.0),
         kept.rounding + np.where(written, summed, 0.0),
     )

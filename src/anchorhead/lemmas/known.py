@@ -6,16 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
-from anchorhead.lemmas import interval
 from anchorhead.lemmas.record import Record
-from anchorhead.lemmas.scalar_head import Reads
 from anchorhead.network import Attention, Embed
 from anchorhead.proof.arithmetic.affine_forms import NOTHING, Forms, Sources
-from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
+from anchorhead.proof.arithmetic.arithmetic import Arithmetic
 from anchorhead.proof.arithmetic.readings import Refusal, visible
-from anchorhead.proof.arithmetic.rounding import sum_error
 
 Kind = TypeVar("Kind")
 
@@ -93,60 +89,3 @@ class Known:
         count = len(exact.low)
         joined = Forms.joined([form.over(self.sources, count) if of is None else form for form, of in tokens])
         return self.explained(joined, others, exact)
-
-
-@dataclass(frozen=True, eq=False)
-class Others:
-    """What is added to outputs beside neurons: constants, intervals around them, the sizes and numbers of terms."""
-
-    constant: Float[np.ndarray, " outputs"]
-    approximation: Float[np.ndarray, " outputs"]
-    rounding: Float[np.ndarray, " outputs"]
-    size: Float[np.ndarray, " outputs"]
-    terms: Float[np.ndarray, " outputs"]
-
-    @classmethod
-    def bias(cls, bias: Float[np.ndarray, " outputs"]) -> Others:
-        nothing = np.zeros(len(bias))
-        return cls(bias, nothing, nothing, np.abs(bias), np.ones(len(bias)))
-
-    def with_copy(self, values: Float[np.ndarray, " outputs"]) -> Others:
-        """A softmax that always puts all its weight on one key, whose values these are."""
-        return replace(self, constant=self.constant + values, size=self.size + np.abs(values), terms=self.terms + 1)
-
-    def with_means(
-        self,
-        values: Float[np.ndarray, "outputs keys"],
-        arithmetic: Arithmetic,
-        error: Float[np.ndarray, "outputs keys"] | float = 0.0,
-    ) -> Others:
-        """A softmax of which nothing is known but the values of the keys that it may hear, up to an error."""
-        moved = (np.abs(values) + error > 0).any(axis=1)  # a mean of zeros is 0
-        if not moved.any():
-            return self
-        form = Forms.between(*(end[None] for end in interval.bound(values - error, values + error, arithmetic)))
-        return replace(
-            self,
-            constant=self.constant + np.where(moved, form.constant[0], 0.0),
-            approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * UP,
-            size=self.size + (np.abs(values) + error).max(axis=1) * (1 + arithmetic.gamma(2 * values.shape[1] + 2)),
-            terms=self.terms + moved * values.shape[1],
-        )
-
-    def alone(self, sources: int, arithmetic: Arithmetic) -> Forms:
-        """One token of outputs that are nothing else, as forms of so many sources."""
-        summed = sum_error(self.terms, self.size, arithmetic) + 1e-12 * self.size
-        arrays = self.constant, self.approximation, self.rounding + summed
-        return Forms(np.zeros((1, len(summed), sources)), *(array[None] for array in arrays))
-
-    def beside(
-        self, reads: Reads, weight: Float[np.ndarray, "outputs neurons"], exact: Sources, arithmetic: Arithmetic
-    ) -> Forms:
-        """With sum_r weight_r read_r; outputs that take nothing of any neuron stay as exact as they were."""
-        weight = weight * reads.inside
-        mine = Forms(
-            *(array[None] for array in (np.zeros(weight.shape), self.constant, self.approximation, self.rounding))
-        )
-        mixed = reads.known().combined(weight, exact, arithmetic, mine, self.terms, self.size)
-        untouched = ~(weight != 0).any(axis=1) & (self.approximation == 0)
-        return replace(mixed, rounding=np.where(untouched, mine.rounding, mixed.rounding))

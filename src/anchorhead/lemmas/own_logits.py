@@ -59,15 +59,9 @@ def _exact_queries(neurons: Layer, logits: Forms) -> Forms:
     steep = np.array([int(np.abs(neurons.shapes[k].parts[0].slopes).argmax()) for k in neurons.which])
     slope = np.array([float(neurons.shapes[k].parts[0].slopes[i]) for k, i in zip(neurons.which, steep, strict=True)])
     rows = tokens[np.arange(neurons.neurons), 0, steep]
-    in_scale, in_shift = (
-        np.array([getattr(shape, name) for shape in neurons.shapes])[neurons.which] for name in ("in_scale", "in_shift")
-    )
-    scales = np.array([shape.degree is not None for shape in neurons.shapes])[neurons.which]
-    ours = np.abs(rows).max(axis=1) / np.where(slope == 0, 1.0, np.abs(slope))
-    theirs = np.abs(weight).max(axis=1)
-    known = scales & (ours > 0) & (theirs > 0)
-    k = np.where(known, np.rint(np.log2(np.where(known, theirs / np.where(ours > 0, ours, 1) / in_scale, 1.0))), 0)
-    unit = np.ldexp(1.0, k.astype(int))
+    slope = np.where(slope == 0, 1.0, slope)
+    unit = np.ldexp(1.0, scalar_head.exponents(neurons, rows / slope[:, None], np.zeros(neurons.neurons)))
+    in_scale, in_shift = neurons.of_shapes("in_scale", "in_shift")
     nothing = np.zeros((1, neurons.neurons))
     return Forms(
         (weight / (unit * in_scale)[:, None])[None], ((bias / unit - in_shift) / in_scale)[None], nothing, nothing

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from anchorhead.heads.atom import Part
+from anchorhead.lemmas import interval
 from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, distance, own_error
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.arithmetic.readings import Keys, Readings, Refusal
@@ -28,6 +29,51 @@ from anchorhead.proof.arithmetic.rounding import sum_error
 from anchorhead.proof.enclosures.ranges import range_of
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.neurons import Layer
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """What is added to outputs beside neurons: constants, intervals around them, the sizes and numbers of terms."""
+
+    constant: Float[np.ndarray, " outputs"]
+    approximation: Float[np.ndarray, " outputs"]
+    rounding: Float[np.ndarray, " outputs"]
+    size: Float[np.ndarray, " outputs"]
+    terms: Float[np.ndarray, " outputs"]
+
+    @classmethod
+    def bias(cls, bias: Float[np.ndarray, " outputs"]) -> Others:
+        nothing = np.zeros(len(bias))
+        return cls(bias, nothing, nothing, np.abs(bias), np.ones(len(bias)))
+
+    def with_copy(self, values: Float[np.ndarray, " outputs"]) -> Others:
+        """A softmax that always puts all its weight on one key, whose values these are."""
+        return replace(self, constant=self.constant + values, size=self.size + np.abs(values), terms=self.terms + 1)
+
+    def with_means(
+        self,
+        values: Float[np.ndarray, "outputs keys"],
+        arithmetic: Arithmetic,
+        error: Float[np.ndarray, "outputs keys"] | float = 0.0,
+    ) -> Others:
+        """A softmax of which nothing is known but the values of the keys that it may hear, up to an error."""
+        moved = (np.abs(values) + error > 0).any(axis=1)  # a mean of zeros is 0
+        if not moved.any():
+            return self
+        form = Forms.between(*(end[None] for end in interval.bound(values - error, values + error, arithmetic)))
+        return replace(
+            self,
+            constant=self.constant + np.where(moved, form.constant[0], 0.0),
+            approximation=(self.approximation + np.where(moved, form.approximation[0], 0.0)) * UP,
+            size=self.size + (np.abs(values) + error).max(axis=1) * (1 + arithmetic.gamma(2 * values.shape[1] + 2)),
+            terms=self.terms + moved * values.shape[1],
+        )
+
+    def alone(self, sources: int, arithmetic: Arithmetic) -> Forms:
+        """One token of outputs that are nothing else, as forms of so many sources."""
+        summed = sum_error(self.terms, self.size, arithmetic) + 1e-12 * self.size
+        arrays = self.constant, self.approximation, self.rounding + summed
+        return Forms(np.zeros((1, len(summed), sources)), *(array[None] for array in arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,30 +101,29 @@ class Reads:
         reach = np.where(self.inside[:, None], self.reach, 0.0)
         return replace(self, approximation=approximation, rounding=rounding, reach=reach)
 
-    def combined(
-        self,
-        weight: Float[np.ndarray, "outputs neurons"],
-        sources: Sources,
-        arithmetic: Arithmetic,
-        others: Forms | None = None,
-        extra_terms: int | np.ndarray = 0,
-        extra_size: Float[np.ndarray, " outputs"] | float = 0.0,
+    def beside(
+        self, others: Others, weight: Float[np.ndarray, "outputs neurons"], exact: Sources, arithmetic: Arithmetic
     ) -> Forms:
-        """sum_r weight_r read_r (+ others), of one token, as forms over the a_r; sums in any order.
+        """sum_r weight_r read_r and others, without what is not known; outputs that take nothing of any neuron stay as
+        exact as they were."""
+        weight = weight * self.inside
+        mixed = self.known().combined(others, weight, exact, arithmetic)
+        untouched = ~(weight != 0).any(axis=1) & (others.approximation == 0)
+        return replace(mixed, rounding=np.where(untouched, others.rounding, mixed.rounding))
 
-        `others` are forms without coefficients; `extra_*` the terms that they take in sums.
-        """
+    def combined(
+        self, others: Others, weight: Float[np.ndarray, "outputs neurons"], exact: Sources, arithmetic: Arithmetic
+    ) -> Forms:
+        """sum_r weight_r read_r and others, of one token, as forms over the exact a_r; sums in any order."""
         coefficients = weight / self.scale
         absolute = np.abs(coefficients)
-        terms = (weight != 0).sum(axis=1) * self.reach.shape[1] + extra_terms
-        reach = np.abs(weight) @ self.reach.sum(axis=1) + extra_size
-        lost = self.rounding + own_error(len(self.scale)) * (sources.size + np.abs(self.shift))
-        constant, approximation = -(coefficients @ self.shift), absolute @ self.approximation
-        rounding = absolute @ lost + sum_error(terms, reach, arithmetic)
-        if others is not None:
-            constant = constant + others.constant[0]
-            rounding, approximation = rounding + others.rounding[0], approximation + others.approximation[0]
-        return Forms(coefficients[None], constant[None], approximation[None] * UP, rounding[None] * UP)
+        terms = (weight != 0).sum(axis=1) * self.reach.shape[1] + others.terms
+        reach = np.abs(weight) @ self.reach.sum(axis=1) + others.size
+        lost = self.rounding + own_error(len(self.scale)) * (exact.size + np.abs(self.shift))
+        constant, approximation = others.constant - coefficients @ self.shift, absolute @ self.approximation
+        rounding = absolute @ lost + sum_error(terms, reach, arithmetic) + others.rounding
+        arrays = constant, (approximation + others.approximation) * UP, rounding * UP
+        return Forms(*(array[None] for array in (coefficients, *arrays)))
 
     def apart(self, sources: Sources, arithmetic: Arithmetic, extra_terms: int) -> Diagonal:
         """The same with the identity for a weight: what each neuron reads, as a feature of its own."""
@@ -201,13 +246,9 @@ def bound(
     coefficients, constant, approximation, rounded = (array[0] for array in query.arrays)
     weight, bias = layer.affine.weight, layer.affine.bias
     weight_error, bias_error = layer.affine.errors
-    in_scale, in_shift, out_scale, out_shift = (
-        np.array([getattr(shape, name) for shape in layer.shapes])[layer.which]
-        for name in ("in_scale", "in_shift", "out_scale", "out_shift")
-    )
+    in_scale, in_shift, out_scale, out_shift = layer.of_shapes("in_scale", "in_shift", "out_scale", "out_shift")
     degree = np.array([shape.degree or 0.0 for shape in layer.shapes])[layer.which]
-    scales = np.array([shape.degree is not None for shape in layer.shapes])[layer.which]
-    k = np.where(scales, _exponents(weight, bias, coefficients, constant, in_scale), 0)
+    k = exponents(layer, coefficients, constant)
     unit_in, unit_out = np.ldexp(1.0, k), np.ldexp(1.0, (degree * k).astype(int))
     scale = unit_in * in_scale
 
@@ -261,13 +302,17 @@ def _apart(
     return np.maximum(np.maximum(most - low, high - least), 0.0) * (1 + 4 * FLOAT64.unit)
 
 
-def _exponents(
-    weight: np.ndarray, bias: np.ndarray, coefficients: np.ndarray, constant: np.ndarray, in_scale: np.ndarray
+def exponents(
+    layer: Layer,
+    coefficients: Float[np.ndarray, "neurons sources"],
+    constant: Float[np.ndarray, " neurons"],
 ) -> Int[np.ndarray, " neurons"]:
-    """k with w = 2^k in_scale a, as nearly as may be; a wrong one costs nothing but the bound."""
+    """k with w = 2^k in_scale a for what is asked, a . source + constant, as nearly as may be; a wrong one costs
+    nothing but the bound. 0 where phi does not scale."""
+    (in_scale,), weight, bias = layer.of_shapes("in_scale"), layer.affine.weight, layer.affine.bias
     ours, theirs = np.abs(coefficients).max(axis=1), np.abs(weight).max(axis=1)
     flat = (ours == 0) | (theirs == 0)
     ours, theirs = np.where(flat, np.abs(constant), ours), np.where(flat, np.abs(bias), theirs)
-    known = (ours > 0) & (theirs > 0)
+    known = (ours > 0) & (theirs > 0) & np.array([shape.degree is not None for shape in layer.shapes])[layer.which]
     ratio = np.where(known, theirs, 1.0) / np.where(known, ours * in_scale, 1.0)
     return np.where(known, np.rint(np.log2(ratio)), 0).astype(int)

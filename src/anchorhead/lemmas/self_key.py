@@ -35,7 +35,8 @@ from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.activations import Activations, Numbers, Steepness, Together, Vector, scale_of
-from anchorhead.lemmas.known import Known, Others
+from anchorhead.lemmas.known import Known
+from anchorhead.lemmas.scalar_head import Others
 from anchorhead.network import Attention
 from anchorhead.proof.arithmetic.affine_forms import Forms, Sources, distance, mapped
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic

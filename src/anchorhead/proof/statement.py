@@ -24,7 +24,6 @@ class Statement:
                that was found
     worst      the largest error that the proof met
     evaluations   the ways to compute the network that the bound covers
-    more       so many times `total` is stated: 1 where that is made of bounds that are stated themselves
     """
 
     total: float
@@ -35,14 +34,13 @@ class Statement:
     reference: tuple[Term, ...] = ()
     worst: Worst | None = None
     evaluations: tuple[str, ...] = ("plain",)
-    more: float = MORE
 
     def certificate(self, on: Box, dtype: str, within: float | None = None) -> Certificate:
         """The certificate for the inputs of a box, in the arithmetic of a dtype that this machine keeps to.
 
         within   the error asked for, if one was
         """
-        return self._stated("proven", stated_bound(self.total, within, self.more), on, dtype)
+        return self._stated("proven", stated_bound(self.total, within), on, dtype)
 
     def measured(self, on: Box, dtype: str) -> Certificate:
         """The certificate that nothing worse was found than this."""
@@ -65,12 +63,12 @@ class Statement:
         )
 
 
-def stated_bound(proven: float, within: float | None = None, more: float = MORE) -> float:
+def stated_bound(proven: float, within: float | None = None) -> float:
     """The bound that a certificate states: a little more than was proven, in a few digits.
 
     The verifier bounds the same error by another route, and accepts only what its own bound reaches: the little more is
     what the two routes may differ by. Where that would pass the error asked for, and what was proven does not, the
     bound is the error asked for.
     """
-    stated = round_up(more * proven)
+    stated = round_up(MORE * proven)
     return within if within is not None and proven <= within < stated else stated

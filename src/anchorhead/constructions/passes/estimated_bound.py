@@ -18,7 +18,7 @@ from anchorhead.constructions.layouts.neurons import Laid
 from anchorhead.lemmas import scalar_head
 from anchorhead.lemmas.output import OutputBound, compared
 from anchorhead.network import Embed
-from anchorhead.proof.arithmetic.affine_forms import Diagonal, Forms, Sources, embedded, mapped, own_error
+from anchorhead.proof.arithmetic.affine_forms import Diagonal, Sources, embedded, mapped, own_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic, arithmetic_of
 from anchorhead.proof.arithmetic.rounding import sum_error
 from anchorhead.proof.heads.activation_head import ActivationHead
@@ -47,8 +47,7 @@ def estimated_bound(laid: Laid, sources: Sources, request: BuildRequest) -> Outp
     else:
         if request.form == "attention-softmax":
             reads, more = replace(reads, reach=np.zeros_like(reads.reach)), _long_sums(laid, arithmetic)
-        beside = Forms(np.zeros((1, len(bias), 1)), bias[None], *np.zeros((2, 1, len(bias))))
-        y = reads.combined(weight, sources, arithmetic, beside, 1, np.abs(bias))
+        y = reads.combined(scalar_head.Others.bias(bias), weight, sources, arithmetic)
     bound = compared(y, laid.readout, sources)
     rounding = bound.rounding + more
     return replace(bound, rounding=np.where(np.isnan(rounding), np.inf, rounding))  # weights that overflow the dtype

@@ -82,7 +82,7 @@ def clip_error(clip: Part, rate: float, threshold: float) -> ClipError:
         reach = upper(2 * tau)
         pieces = [(arb(-reach), -tau, _constant(-tau)), (-tau, tau, _itself), (tau, arb(reach), _constant(tau))]
     rounding = head_rounding([part], 0.0, np.zeros(1), -reach, reach, model)
-    inside = prove_sup([part], 0.0, 0.0, pieces, -reach, reach, floor=rounding / 50).bound
+    inside = prove_sup([part], 0.0, 0.0, [pieces], -reach, reach, floor=rounding / 50).bound
     if not (part.slopes[0] <= 0 <= part.slopes[-1]):
         raise CertificateError("the threshold has no anchor on one side: there others come within reach")
     if not all(takes_over(part.slopes, part.offsets, side, reach, model) for side in (-1, 1)):

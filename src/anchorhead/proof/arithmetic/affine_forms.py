@@ -292,11 +292,10 @@ def mapped(
     x: Forms | Diagonal,
     sources: Sources,
     arithmetic: Arithmetic,
-    columns: int | None = None,
 ) -> Forms:
     """W v + b on every token, in any order: gamma_n (|W| |v| + |b|) for n terms that are not 0.
 
-    W may be each token's own. `columns` counts those that are stored, where W leaves out some that are all 0.
+    W may be each token's own.
     A row with one entry rounds nothing where that is 1 or -1, and only by underflow where it is a power of two; two
     terms of which no product rounds err by u |sum|.
     """
@@ -324,7 +323,7 @@ def mapped(
     rounding = before + np.where(exact, 0.0, rounding + terms * arithmetic.tiny)
     moved = sources.sizes(np.abs(coefficients)) if coefficients.any() else 0.0
     # a single entry that is a power of two makes coefficients that are exact here; a constant and a bias round once
-    own = own_error(columns or weight.shape[-1]) * (moved + reach)
+    own = own_error(weight.shape[-1]) * (moved + reach)
     if x.picks:
         # coefficients are entries of W, and so is a constant, up to a power of two, to which nothing is added
         touched = (weight != 0).astype(float)

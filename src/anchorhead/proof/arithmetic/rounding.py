@@ -11,18 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.arithmetic import Arithmetic
-
-__all__ = [
-    "constant_dot_error",
-    "dot_error",
-    "exact_factor",
-    "logit_error",
-    "product_error",
-    "softmax_read_error",
-    "sum_error",
-]
 
 
 def exact_factor(a: np.ndarray | np.floating | float) -> Bool[np.ndarray, "..."]:

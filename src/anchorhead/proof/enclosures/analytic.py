@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 from flint import acb, arb
-from jaxtyping import Float
 
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.enclosures.balls import BallHead, Part, ball_heads, lower, upper
+from anchorhead.proof.enclosures.balls import BallHead, ball_heads, upper
 from anchorhead.proof.enclosures.ellipse import Enclosure
-from anchorhead.proof.enclosures.operations import OPERATIONS, operations_of
+from anchorhead.proof.enclosures.operations import operations_of
 from anchorhead.proof.enclosures.supremum import Span, Supremum
 
 Piece = tuple[arb, arb, Enclosure]
@@ -40,20 +40,18 @@ class Proof:
              shown)
     found    |target(at) - head(at)| >= found: the largest difference that was evaluated
     at       where, rounded to a float (NaN if no difference was seen)
-    tight    the bound is within the tolerance of found, or at most the floor
     """
 
     bound: float
     found: float
     at: float
-    tight: bool
 
 
 def prove_sup(
     parts: Sequence[Part],
     origin: float,
     bias: Any,
-    pieces: Sequence[Piece] | Sequence[Sequence[Piece]],
+    pieces: Sequence[Sequence[Piece]],
     low: float,
     high: float,
     rtol: float = 0.02,
@@ -64,8 +62,8 @@ def prove_sup(
     """Prove |target(s) - head(s)| <= bound for all real s in [low, high], for every output, exactly.
 
     head(s) = bias + sum over parts of sum_k values_k softmax_k(slopes_k (s - origin) + offsets_k), the
-    weights being the stored floats. `pieces` describe the target from left to right, adjoining at its kinks,
-    and cover [low, high]; for m outputs give m such lists. The function of a piece
+    weights being the stored floats. `pieces` describe each output of the target from left to right, adjoining at
+    its kinks, and cover [low, high]. The function of a piece
 
     - takes a complex ball and encloses the target's values on it, at the working precision;
     - gives a finite ball only if the target is analytic on the ball given, that is, on a neighbourhood of
@@ -75,20 +73,12 @@ def prove_sup(
       there too, not that of a neighbour.
 
     The proof is refined until bound <= max((1 + rtol) found, floor), or bound is below 2^-80 of the head's
-    values (an exact head). Once the effort is over the bound is what has been shown by then, and not `tight`.
+    values (an exact head). Once the effort is over the bound is what has been shown by then.
     Where a kink's ball hides more than two neighbours, give `jump`: within such a ball the target differs from
     either neighbour by at most that. It is added to the bound.
     """
     check_interval(low, high)
-    if not (rtol > 0 and floor >= 0 and jump >= 0):
-        raise AnchorheadError(
-            f"rtol={rtol!r}, floor={floor!r}, jump={jump!r}: give rtol > 0, and 0 or more for the others"
-        )
-    heads = ball_heads(parts, origin, bias)
-    several = _lists(pieces)
-    if len(several) != len(heads):
-        raise AnchorheadError(f"pieces for {len(several)} outputs, a head with {len(heads)}: give a list for each")
-    return prove_outputs(heads, several, low, high, Supremum(rtol, floor, effort), jump)
+    return prove_outputs(ball_heads(parts, origin, bias), pieces, low, high, Supremum(rtol, floor, effort), jump)
 
 
 def prove_outputs(
@@ -106,7 +96,7 @@ def prove_outputs(
         sup.cover(spans, head.scale, head.logit_bits(low, high), head.landmarks())
     with precision(128):
         bound = upper(arb(sup.bound) + jump) if jump else sup.bound
-    return Proof(bound, sup.found, sup.at, sup.bound <= sup.goal)
+    return Proof(bound, sup.found, sup.at)
 
 
 def lipschitz_bound(
@@ -138,44 +128,14 @@ def cover_slope(sup: Supremum, head: BallHead, low: float, high: float) -> None:
     sup.cover([span], head.steepness, head.logit_bits(low, high), head.landmarks())
 
 
-def range_bound(
-    parts: Sequence[Part],
-    origin: float,
-    bias: Any,
-    low: float,
-    high: float,
-    rtol: float = 0.002,
-    effort: Effort | None = None,
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """lo and hi, an entry an output, with lo <= r(s) <= hi for every s in [low, high].
-
-    r <= a + sup |r - a| for any a. With a the smallest value of a few, that exceeds the largest value of r by
-    about rtol of its range at most; and so from above.
-    """
+def size_bound(part: Part, low: float, high: float, rtol: float = 0.01) -> float:
+    """A bound on |r(s)| for every s in [low, high], in every output; at most (1 + rtol) times the largest."""
     check_interval(low, high)
-    effort = effort or Effort(OPERATIONS)
-    ends = [
-        [_farthest(head, low, high, rtol, effort, sign) for head in ball_heads(parts, origin, bias)] for sign in (-1, 1)
-    ]
-    return np.array(ends[0]), np.array(ends[1])
-
-
-def _farthest(head: BallHead, low: float, high: float, rtol: float, effort: Effort, sign: int) -> float:
-    """The end of the head's range on the side of `sign`, not short of it."""
-    bits = head.logit_bits(low, high)
-    with precision(72 + bits):
-        points = [arb(s) for s in np.linspace(low, high, 33).tolist()]
-        points += [s for s in head.landmarks() if low <= s <= high]
-        start = min((float(head(s)) for s in points), key=lambda value: sign * value)
-    sup = Supremum(rtol, effort=effort)
-    sup.cover([_whole(lambda z: head(z) - start, low, high, head.operations)], head.scale, bits, head.landmarks())
-    with precision(128):
-        return upper(arb(start) + sup.bound) if sign > 0 else lower(arb(start) - sup.bound)
-
-
-def _lists(pieces: Sequence[Any]) -> Sequence[Sequence[Piece]]:
-    """A list of pieces for each output, whether one was given or several."""
-    return [pieces] if pieces and isinstance(pieces[0][0], arb) else pieces
+    sup = Supremum(rtol)
+    for head in ball_heads([part]):
+        span = _whole(head, low, high, head.operations)
+        sup.cover([span], head.scale, head.logit_bits(low, high), head.landmarks())
+    return sup.bound
 
 
 def _whole(f: Enclosure, low: float, high: float, operations: int) -> Span:

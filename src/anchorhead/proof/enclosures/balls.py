@@ -9,28 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from flint import arb
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.precision import FLOAT64_BITS, precision, working_bits
 from anchorhead.language.targets import Pieces
 from anchorhead.proof.enclosures.operations import PER_ANCHOR
-
-
-@runtime_checkable
-class Part(Protocol):
-    """One softmax on a scalar: slopes and offsets (p,), values (p,) or (p, m)."""
-
-    @property
-    def slopes(self) -> np.ndarray: ...
-    @property
-    def offsets(self) -> np.ndarray: ...
-    @property
-    def values(self) -> np.ndarray: ...
 
 
 def upper(ball: arb) -> float:
@@ -49,7 +38,7 @@ def lower(ball: arb) -> float:
 
 def crossings(part: Part, apart: int = 1) -> Float[np.ndarray, " crossings"]:
     """About where anchors that are so many apart, in the order of their slopes, weigh the same, as values of t."""
-    slopes, offsets = (np.asarray(array, np.float64) for array in (part.slopes, part.offsets))
+    slopes, offsets, _ = part.astype(np.float64)
     rise, fall = slopes[apart:] - slopes[:-apart], offsets[:-apart] - offsets[apart:]
     return fall[rise > 0] / rise[rise > 0]
 
@@ -197,27 +186,11 @@ class BallHead:
 
 def ball_heads(parts: Sequence[Part], origin: float = 0.0, bias: Any = 0.0) -> list[BallHead]:
     """The head that the parts make up, one BallHead an output."""
-    if not parts:
-        raise AnchorheadError("a head without parts: give at least one, with slopes, offsets and values")
-    arrays = [
-        tuple(np.asarray(a, dtype=np.float64) for a in (part.slopes, part.offsets, part.values)) for part in parts
-    ]
-    values = [v.reshape(len(v), -1) if v.ndim else v.reshape(1, 1) for _, _, v in arrays]
-    biases = np.asarray(bias, dtype=np.float64).reshape(-1)
-    biases = np.repeat(biases, values[0].shape[1]) if len(biases) == 1 else biases
-    for (slopes, offsets, _), v in zip(arrays, values, strict=True):
-        if slopes.ndim != 1 or not len(slopes) == len(offsets) == len(v) > 0 or v.shape[1:] != biases.shape:
-            raise AnchorheadError(
-                f"a part with slopes {slopes.shape}, offsets {offsets.shape}, values {v.shape} for "
-                f"{len(biases)} outputs: give (p,), (p,) and (p,) or (p, m), the same m for all parts"
-            )
-    if not all(np.isfinite(a).all() for a in (*(a for part in arrays for a in part), biases, origin)):
+    columns = [part.astype(np.float64) for part in parts]
+    biases = np.broadcast_to(np.asarray(bias, np.float64), columns[0][2].shape[1:])
+    if not all(np.isfinite(a).all() for a in (*(a for part in columns for a in part), biases, origin)):
         raise AnchorheadError("a head with a weight that is not finite: nothing can be proven of it")
     return [
-        BallHead(
-            [BallSoftmax(a, g, v[:, i]) for (a, g, _), v in zip(arrays, values, strict=True)],
-            float(origin),
-            float(biases[i]),
-        )
-        for i in range(len(biases))
+        BallHead([BallSoftmax(a, g, v[:, i]) for a, g, v in columns], float(origin), shift)
+        for i, shift in enumerate(biases.tolist())
     ]

@@ -139,11 +139,26 @@ def cardinal(degree: int, oversampling: int) -> Float[np.ndarray, "fine nodes"]:
     |B^_ij - B_ij| <= 1.01 (2n + 14) u, for any order of summation, and the rounding of B^ y is at most 1.02
     (n + 1) (4n + 16) u max|y| <= 5 (n + 4)^2 u max|y|.
     """
-    period = 2 * degree * oversampling
+    return cosines(degree, oversampling) @ transform(degree)
+
+
+@lru_cache(maxsize=64)
+def transform(n: int) -> Float[np.ndarray, "{n+1} {n+1}"]:
+    """From values at cos(k pi / n) to Chebyshev coefficients."""
+    k = np.arange(n + 1)
+    h = np.where((k == 0) | (k == n), 0.5, 1.0)
+    return _table(n)[np.outer(k, k) % (2 * n)] * h * (h[:, None] * (2 / n))
+
+
+@lru_cache(maxsize=64)
+def cosines(degree: int, oversampling: int) -> Float[np.ndarray, "_ {degree+1}"]:
+    """T_k(cos(i pi / (K n)))."""
+    fine = degree * oversampling
+    return _table(fine)[np.outer(np.arange(fine + 1), np.arange(degree + 1)) % (2 * fine)]
+
+
+@lru_cache(maxsize=64)
+def _table(half_period: int) -> Float[np.ndarray, " period"]:
+    """cos(i pi / half_period) for a whole period, each right to 2^-53."""
     with precision(80):
-        cosines = np.array([float(arb.cos_pi_fmpq(fmpq(2 * i, period))) for i in range(period)])
-    k, i = np.arange(degree + 1), np.arange(oversampling * degree + 1)
-    h = np.where((k == 0) | (k == degree), 0.5, 1.0)
-    at_nodes = cosines[np.outer(k, k) * oversampling % period]
-    at_fine = cosines[np.outer(i, k) % period]
-    return (at_fine * h) @ at_nodes * (h * (2 / degree))
+        return np.array([float(arb.cos_pi_fmpq(fmpq(i, half_period))) for i in range(2 * half_period)])

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from anchorhead.heads.atom import Atom
-from anchorhead.heads.atom import Part as AtomPart
+from anchorhead.heads.atom import Atom, Part
 from anchorhead.proof.arithmetic.arithmetic import UP, require_model
 from anchorhead.proof.enclosures.analytic import Proof, check_interval, lipschitz_bound
-from anchorhead.proof.enclosures.balls import Part
 from anchorhead.proof.heads.head_rounding import head_rounding
 
 _STRETCHES = 12  # the head's own Lipschitz constant is bounded on each of so many
@@ -42,11 +40,11 @@ def prove_sup_lipschitz(
 
     r(c) being computed in float64, within `noise` of its value (proof.heads.head_rounding). Cells are halved until
     bound <= max((1 + rtol) (found + 2 (f_error + noise)), floor), or until so many `evaluations`
-    are spent: the bound is then what the cells give, and not `tight`.
+    are spent: the bound is then what the cells give.
     """
     check_interval(low, high)
-    parts = [_columns(part) for part in parts]
-    bias = np.broadcast_to(np.atleast_1d(np.asarray(bias, np.float64)), parts[0].values.shape[1:])
+    parts = [Part(*part.astype(np.float64)) for part in parts]
+    bias = np.broadcast_to(np.asarray(bias, np.float64), parts[0].values.shape[1:])
     head = Atom(tuple(parts), origin, bias, "float64")
     noise = head_rounding(parts, origin, bias, low, high, require_model("float64"))
     ends = np.unique(np.linspace(low, high, _STRETCHES + 1))
@@ -80,10 +78,4 @@ def prove_sup_lipschitz(
             np.concatenate([centre[unfinished], right[unfinished]]),
             np.tile(rates[unfinished], 2),
         )
-    return Proof(bound, found, at, bound <= goal)
-
-
-def _columns(part: Part) -> AtomPart:
-    """The part in float64, with a column of values for each output."""
-    slopes, offsets, values = (np.asarray(a, np.float64) for a in (part.slopes, part.offsets, part.values))
-    return AtomPart(slopes, offsets, values.reshape(len(slopes), -1))
+    return Proof(bound, found, at)

@@ -83,9 +83,9 @@ def prove_cover(
     return ProvenGrid(atom, start, stop, terms, rounding, method, found, at, conditions)
 
 
-def steepest(atom: GridAtom, low: Sequence[float], high: Sequence[float], few: int = 24) -> Float[np.ndarray, " d"]:
+def steepest(atom: GridAtom, low: Sequence[float], high: Sequence[float]) -> Float[np.ndarray, " d"]:
     """About the largest |dr/dx_j|, from a few points along each axis: to choose cells by."""
-    points = [np.linspace(a, b, few if atom.variables < 4 else 10) for a, b in zip(low, high, strict=True)]
+    points = [np.linspace(a, b, 24 if atom.variables < 4 else 10) for a, b in zip(low, high, strict=True)]
     matrices = [atom.weights(j, x) for j, x in enumerate(points)]
     return np.array([np.abs(_slope(atom, matrices, j)).max() for j in range(atom.variables)])
 

@@ -16,15 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from flint import arb, fmpq
 from jaxtyping import Float
 
 from anchorhead.heads.grids.grid_atom import contract
-from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
+from anchorhead.proof.enclosures.ellipse import cosines, transform
 
 MAX_FINE = 100_000_000
 NEGLIGIBLE = (0.002, 0.006, 0.02, 0.05)
@@ -48,7 +46,7 @@ class Largest:
 def largest_on_box(values: Float[np.ndarray, "..."], degrees: Sequence[int], enough: float = 0.0) -> Largest:
     """The largest |p|, from values (n_1 + 1, …, n_d + 1) at cos(k pi / n_j); no finer than to be below `enough`."""
     d, size = len(degrees), float(np.abs(values).max())
-    coefficients = contract(values, [_transform(n) for n in degrees])
+    coefficients = contract(values, [transform(n) for n in degrees])
     error = 1.01 * sum(n + 12 for n in degrees) * _UNIT * 2.0**d * size
     sizes = np.abs(coefficients)
     total = float(sizes.sum())
@@ -61,7 +59,7 @@ def largest_on_box(values: Float[np.ndarray, "..."], degrees: Sequence[int], eno
     rounding = coefficients.size * error + 1.01 * sum(m + 8 for m in kept) * _UNIT * total
 
     def largest(oversampling: int) -> Largest:
-        found, place = _on_grid(coefficients[_low(kept)], [_cosines(m, oversampling) for m in kept])
+        found, place = _on_grid(coefficients[_low(kept)], [cosines(m, oversampling) for m in kept])
         bound = (found + rounding) / math.cos(math.pi / (2 * oversampling)) ** d + dropped + rounding
         at = tuple(math.cos(i * math.pi / (oversampling * m)) for i, m in zip(place, kept, strict=True))
         return Largest(bound * UP, (found - dropped - rounding) / UP, at, _points(kept, oversampling))
@@ -112,25 +110,3 @@ def _on_grid(coefficients: np.ndarray, matrices: Sequence[np.ndarray]) -> tuple[
             best, place = float(slab[row, column]), (start + int(row), int(column))
     others = np.unravel_index(place[0], inner.shape[:-1])
     return best, (place[1], *(int(i) for i in others))
-
-
-@lru_cache(maxsize=64)
-def _table(half_period: int) -> Float[np.ndarray, " period"]:
-    """cos(i pi / half_period) for a whole period, each right to 2^-53."""
-    with precision(80):
-        return np.array([float(arb.cos_pi_fmpq(fmpq(i, half_period))) for i in range(2 * half_period)])
-
-
-@lru_cache(maxsize=64)
-def _transform(n: int) -> Float[np.ndarray, "{n+1} {n+1}"]:
-    """From values at cos(k pi / n) to Chebyshev coefficients."""
-    k = np.arange(n + 1)
-    h = np.where((k == 0) | (k == n), 0.5, 1.0)
-    return _table(n)[np.outer(k, k) % (2 * n)] * h * (h[:, None] * (2 / n))
-
-
-@lru_cache(maxsize=64)
-def _cosines(degree: int, oversampling: int) -> Float[np.ndarray, "_ {degree+1}"]:
-    """T_k(cos(i pi / (K m)))."""
-    fine = degree * oversampling
-    return _table(fine)[np.outer(np.arange(fine + 1), np.arange(degree + 1)) % (2 * fine)]

@@ -21,7 +21,7 @@ from anchorhead.language.analysis.pieces import analyse
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.enclosures.analytic import lipschitz_bound, range_bound
+from anchorhead.proof.enclosures.analytic import lipschitz_bound, size_bound
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.enclosures.ranges import range_of, slope_bound
 
@@ -98,7 +98,7 @@ class ActivationHead:
             ends = range_of(self.activation, np.array([self.low]), np.array([self.high]))
             most = float(np.abs(ends).max()) + self.exact + abs(self.out_shift)
             return (most / abs(self.out_scale) * UP,)
-        return tuple(self._sup(part, part.values) for part in self.parts)
+        return tuple(size_bound(part, *self.queries) * UP for part in self.parts)
 
     def moved(self, apart: Float[np.ndarray, " neurons"]) -> Float[np.ndarray, " neurons"]:
         """What parts add that ask so far apart in t, in all but the one that would move furthest."""
@@ -111,10 +111,6 @@ class ActivationHead:
     def _speeds(self) -> tuple[tuple[float, Part], ...]:
         """Of each part a bound on |dr/dt|."""
         return tuple((lipschitz_bound([part], *self.queries), part) for part in self.parts)
-
-    def _sup(self, part: Part, values: np.ndarray) -> float:
-        low, high = range_bound([Part(part.slopes, part.offsets, values)], 0.0, np.zeros(1), *self.queries, rtol=0.05)
-        return float(max(abs(low[0]), abs(high[0]))) * UP
 
 
 def degree_of(activation: Expression) -> float | None:

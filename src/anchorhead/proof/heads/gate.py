@@ -46,6 +46,7 @@ from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 from anchorhead.proof.enclosures.balls import ball_heads
 from anchorhead.proof.heads.head import HeadBound, prove_relative
 from anchorhead.proof.heads.head_rounding import first_cells, largest_on_cells
+from anchorhead.proof.heads.on_cells import Cells, scale_of
 
 
 def prove_gate(function: str, parts: Sequence[GatePart], low: float, high: float, arithmetic: Arithmetic) -> HeadBound:
@@ -68,31 +69,19 @@ def _with_own(part: GatePart) -> Part:
 
 def gate_rounding(parts: Sequence[GatePart], low: float, high: float, arithmetic: Arithmetic) -> float:
     """A bound on |computed r - r| / (max(1, |g|) |u|) for every g of the dtype in [low, high]."""
-    left, right = first_cells([_with_own(part) for part in parts], low, high)
-    return largest_on_cells(lambda a, b: _on_cells(parts, a, b, arithmetic), left, right)
+    cells = first_cells([_with_own(part) for part in parts], low, high)
+    return largest_on_cells(lambda a, b: _on_cells(parts, a, b, arithmetic), *cells)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
-def _on_cells(
-    parts: Sequence[GatePart],
-    left: Float[np.ndarray, " cells"],
-    right: Float[np.ndarray, " cells"],
-    arithmetic: Arithmetic,
-) -> Float[np.ndarray, " cells"]:
+def _on_cells(parts: Sequence[GatePart], left: Cells, right: Cells, arithmetic: Arithmetic) -> Cells:
     """The bound on each cell; infinite where it overflows."""
     total = sum((_part_on_cells(part, len(parts), left, right, arithmetic) for part in parts), np.zeros(len(left)))
-    least = np.where((left < 0) & (right > 0), 0.0, np.minimum(np.abs(left), np.abs(right)))
-    bound = total / np.maximum(1.0, least)
+    bound = total / scale_of(left, right)
     return np.where(np.isnan(bound), np.inf, bound * UP)
 
 
-def _part_on_cells(
-    part: GatePart,
-    heads: int,
-    left: Float[np.ndarray, " cells"],
-    right: Float[np.ndarray, " cells"],
-    arithmetic: Arithmetic,
-) -> Float[np.ndarray, " cells"]:
+def _part_on_cells(part: GatePart, heads: int, left: Cells, right: Cells, arithmetic: Arithmetic) -> Cells:
     """The term of one head on each cell, and the underflow of its exponentials. Key 0 is the own one."""
     p = len(part.slopes)
     slopes, offsets = (np.insert(column, 0, 0.0) for column in _columns(part))

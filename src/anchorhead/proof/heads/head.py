@@ -15,10 +15,11 @@ from anchorhead.conditions import AssumedLipschitz
 from anchorhead.domain import interval_text
 from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets import CallableTarget, Expression, ScalarTarget
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.enclosures.analytic import Piece, Proof, prove_outputs, prove_sup
-from anchorhead.proof.enclosures.balls import BallHead, Part, largest_jump
+from anchorhead.proof.enclosures.balls import BallHead, largest_jump
 from anchorhead.proof.enclosures.lipschitz import prove_sup_lipschitz
 from anchorhead.proof.enclosures.supremum import Supremum
 from anchorhead.proof.heads.head_rounding import head_rounding

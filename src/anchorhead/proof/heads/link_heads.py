@@ -22,11 +22,12 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import CertificateError
+from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.build import rebuild, variable
 from anchorhead.language.expressions.expression import postorder
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets import Expression, ScalarTarget
-from anchorhead.proof.enclosures.balls import Part, lower, upper
+from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.enclosures.ranges import PRECISION, CellRanges, range_on_box, slopes_on_pieces
 from anchorhead.proof.heads.head import prove_exact
 
@@ -90,9 +91,7 @@ class Logistic:
     def facts(self, part: Part) -> LinkFacts:
         """For a part of two anchors, in whichever order."""
         with precision(PRECISION):
-            slopes, offsets, values = (
-                [arb(float(one)) for one in np.ravel(a)] for a in (part.slopes, part.offsets, part.values)
-            )
+            slopes, offsets, values = _balls(part)
             if (slopes[1] - slopes[0] > 0) != (self.rise > 0):
                 slopes, offsets, values = slopes[::-1], offsets[::-1], values[::-1]
             rise, start = slopes[1] - slopes[0], offsets[1] - offsets[0]
@@ -162,14 +161,16 @@ def _taken_over(parts: Sequence[Part], end: float, side: int) -> tuple[arb, arb]
     """The values of the anchors that take over beyond an end, added up, and what the others add at most."""
     last, rest = arb(0), arb(0)
     for part in parts:
-        slopes, offsets, values = (
-            [arb(float(one)) for one in np.ravel(a)] for a in (part.slopes, part.offsets, part.values)
-        )
+        slopes, offsets, values = _balls(part)
         top = int(np.argmax(side * np.asarray(part.slopes)))
         gaps = [(a - slopes[top]) * arb(end) + g - offsets[top] for a, g in zip(slopes, offsets, strict=True)]
         last += values[top]
         rest += sum((abs(v - values[top]) * gap.exp() for v, gap in zip(values, gaps, strict=True)), arb(0))
     return last, rest
+
+
+def _balls(part: Part) -> tuple[list[arb], ...]:
+    return tuple([arb(one) for one in column.ravel().tolist()] for column in part.astype(np.float64))
 
 
 def _doubling(end: float, side: int) -> Iterator[arb]:

@@ -40,6 +40,10 @@ class Layer(Hidden):
         """How many heads a neuron has: those of the largest shape. Asked for neuron by neuron, and found once."""
         return max(len(self.shapes[k].parts) for k in np.unique(self.which))
 
+    def of_shapes(self, *names: str) -> list[np.ndarray]:
+        """What the shapes of all neurons say, each by its name."""
+        return [np.array([getattr(shape, name) for shape in self.shapes])[self.which] for name in names]
+
     def exact(self, sources: Sources) -> tuple[np.ndarray, np.ndarray, Sources]:
         """Intervals that hold the exact z_r, and those of the exact a_r; found once for the same sources."""
         if sources not in self._known:

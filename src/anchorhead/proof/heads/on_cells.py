@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.heads.softmax_rounding import logit_error, softmax_read_error
 from anchorhead.proof.arithmetic.affine_forms import along
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
-from anchorhead.proof.arithmetic.rounding import logit_error, softmax_read_error
 
 Cells = Float[np.ndarray, " cells"]
 Keys = Float[np.ndarray, "cells keys"]
@@ -134,6 +134,11 @@ def softmax_on_cells(
         centre=(mean, lost + 1e-13 * (weights * np.abs(values)).sum(axis=1)),
         slope=(slope, slope_lost),
     )
+
+
+def scale_of(left: Cells, right: Cells) -> Cells:
+    """max(1, |s|) on each cell, from below."""
+    return np.maximum(np.minimum(np.abs(left), np.abs(right)) * (left * right > 0), 1.0)
 
 
 def logit_gaps(

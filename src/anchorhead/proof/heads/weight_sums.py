@@ -6,7 +6,7 @@ import numpy as np
 
 from anchorhead.heads.atom import Part
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
-from anchorhead.proof.enclosures.analytic import range_bound
+from anchorhead.proof.enclosures.analytic import size_bound
 from anchorhead.proof.heads.activation_head import ActivationHead
 
 STEEP = 100.0
@@ -35,8 +35,8 @@ def _weight_sum(part: Part, wrong: np.ndarray, queries: tuple[float, float], ari
     few = len(slopes) if not len(steps) or steps.max() < STEEP else int(steps.argmax()) + 1
     gentle, steep = order[:few], order[few:]
     rest = Part.of(slopes[gentle], offsets[gentle], size[gentle], "float64")
-    _, most = range_bound([rest], 0.0, np.zeros(1), *queries, rtol=0.02)
+    most = size_bound(rest, *queries)
     logits = np.abs(slopes[gentle]) * reach + np.abs(offsets[gentle])
     log_error = (wrong[gentle] + 5 * arithmetic.unit * logits.max()).max() + 2 * arithmetic.exp_error
-    bound = max(float(most[0]) * float(np.exp(2 * log_error)), float(size[steep].max(initial=0.0)))
+    bound = max(most * float(np.exp(2 * log_error)), float(size[steep].max(initial=0.0)))
     return min(bound, float(size.max())) * (1 + float(arithmetic.gamma(2 * len(part) + 2))) * UP

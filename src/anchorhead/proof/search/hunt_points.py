@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Part
 from anchorhead.language.targets import ScalarTarget
-from anchorhead.proof.enclosures.balls import Part, crossings
+from anchorhead.proof.enclosures.balls import crossings
 
 LONGEST_RUN = 4096
 """Neighbours on each side of a place that are tried without a gap."""

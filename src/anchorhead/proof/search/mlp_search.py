@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from flint import arb, arb_mat
 from jaxtyping import Float
 
 from anchorhead.domain import Box
-from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
-from anchorhead.language.targets.mlp import IDENTITY, Mlp
+from anchorhead.language.interpret import run
+from anchorhead.language.numbers import Balls
+from anchorhead.language.of_targets import program_of
+from anchorhead.language.targets.mlp import Mlp
 from anchorhead.network import Network
 from anchorhead.proof.enclosures.balls import lower
 from anchorhead.proof.search.callable_search import EACH, Search
@@ -89,17 +90,8 @@ def _corners(search: Search, weights: list[np.ndarray], rows: int) -> Float[np.n
 
 def _ball_errors(target: Mlp, x: np.ndarray, y: np.ndarray) -> list[float]:
     """Lower bounds of |y - target(x)|."""
+    program = program_of(target)
     with precision(PRECISION):
-        a = [arb(float(one)) for one in x]
-        for layer in [*target.hidden, None]:
-            affine = target.readout if layer is None else layer.affine
-            product = arb_mat(affine.weight.tolist()) * arb_mat([[one] for one in a])
-            a = [product[i, 0] + float(bias) for i, bias in enumerate(affine.bias)]
-            if layer is not None:
-                chosen = [layer.activations[k] for k in layer.which]
-                a = [z if phi is IDENTITY else phi.ball(_named(phi, z)) for phi, z in zip(chosen, a, strict=True)]
-        return [max(lower(abs(arb(float(one)) - exact)), 0.0) for one, exact in zip(y, a, strict=True)]
-
-
-def _named(activation: Expression, z: arb) -> dict[str, arb]:
-    return {(activation.variables or ("x",))[0]: z}
+        tokens = Balls().constant(x.reshape(target.tokens or 1, -1), None)
+        exact = run(program, [tokens], Balls())[program.output].reshape(-1)
+        return [max(lower(abs(ball - one)), 0.0) for one, ball in zip(y.tolist(), exact, strict=True)]

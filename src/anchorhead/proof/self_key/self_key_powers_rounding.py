@@ -37,12 +37,12 @@ from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.enclosures.balls import upper
 from anchorhead.proof.heads.head_rounding import largest_on_cells
+from anchorhead.proof.heads.on_cells import scale_of
 from anchorhead.proof.self_key.self_key_softmax import (
     Cells,
     added_rounding,
     cells_of,
     on_cells,
-    scale_of,
     speed_bound,
     tail_of,
 )

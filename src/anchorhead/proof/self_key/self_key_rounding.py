@@ -31,13 +31,13 @@ from anchorhead.heads.softmax_rounding import logit_error
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 from anchorhead.proof.arithmetic.rounding import exact_factor
 from anchorhead.proof.heads.head_rounding import largest_on_cells
+from anchorhead.proof.heads.on_cells import scale_of
 from anchorhead.proof.self_key.self_key_softmax import (
     Cells,
     Tail,
     added_rounding,
     cells_of,
     on_cells,
-    scale_of,
     settled,
     speed_bound,
     tail_of,

@@ -59,11 +59,6 @@ def on_cells(head: SelfKeyHead, speed: float, left: Cells, right: Cells, stray: 
     return softmax_on_cells(slopes, offsets, np.where(own != 0, 0.0, stored), speed, left, right, own, stray)
 
 
-def scale_of(left: Cells, right: Cells) -> Cells:
-    """max(1, |s|) on each cell, from below."""
-    return np.maximum(np.minimum(np.abs(left), np.abs(right)) * (left * right > 0), 1.0)
-
-
 def added_rounding(head: SelfKeyHead, size: Cells, part: Cells, arithmetic: Arithmetic) -> Cells:
     """The rounding of skip s + bias + R for |s| <= size and |computed R| <= part."""
     terms = np.stack(np.broadcast_arrays(abs(head.skip) * size, abs(head.bias), part), axis=-1)
@@ -114,19 +109,8 @@ def tail_of(head: SelfKeyHead, side: int, start: float) -> Tail | None:
 
 def settled(head: SelfKeyHead, side: int, share: float) -> float:
     """The distance from 0 at which the other keys leave at most `share` on this side, rounded up to a few bits."""
-    start = 2.0**-30
-    while start < 2.0**40:
-        tail = tail_of(head, side, start)
-        if tail is None:
-            break
-        if tail.left_over <= share:
-            if start <= 2.0**-30:
-                return start
-            for part in range(17, 32):
-                finer = start * part / 32
-                tail = tail_of(head, side, finer)
-                if tail is not None and tail.left_over <= share:
-                    return finer
-            return start
-        start *= 2
+    for distance in (2.0**power * part / 32 for power in range(-29, 41) for part in range(17, 33)):
+        tail = tail_of(head, side, distance)
+        if tail is not None and tail.left_over <= share:
+            return distance
     return math.inf
