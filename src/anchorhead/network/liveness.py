@@ -106,18 +106,7 @@ def _before_attention(layer: Attention, needed: Needed, stream: Stream) -> Neede
 
 def seen(layer: Attention, asking: tuple[Kind, ...], stream: Stream) -> tuple[Kind, ...]:
     """The kinds of token that at least one of those who ask sees."""
-    if not asking:
-        return ()
-    if layer.grid is not None:
-        return ("register",)
-    if layer.mask == "self+registers":
-        return tuple(kind for kind in stream.kinds if kind == "register" or kind in asking)
-    if layer.mask == "registers+states":
-        states = ("state",) if asking != ("register",) else ()
-        return tuple(kind for kind in stream.kinds if kind == "register" or kind in states)
-    if layer.mask == "causal" and "state" not in asking:
-        return tuple(kind for kind in stream.kinds if kind == "register" or (kind == "input" and "input" in asking))
-    return stream.kinds
+    return tuple(kind for kind in stream.kinds if any(layer.sees(one, kind) for one in asking))
 
 
 def _before_repeat(layer: Repeat, needed: Needed, stream: Stream) -> Needed:

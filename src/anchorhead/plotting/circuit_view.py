@@ -163,23 +163,6 @@ def _heads(layer: Attention) -> tuple[HeadLine, ...]:
     return (*lines, *((HeadLine(f"and {counted(left, 'more head')}", -1),) if left else ()))
 
 
-def may_see(layer: Attention, asking: tuple[Kind, int], other: tuple[Kind, int]) -> bool:
-    """Whether a token, of a kind and with a number, may see another, by grid and mask alone."""
-    (kind, i), (seen_kind, j) = asking, other
-    if layer.grid is not None:
-        return seen_kind == "register" and j < layer.points
-    match layer.mask:
-        case "causal":
-            if kind == "state":
-                return True
-            return seen_kind == "register" or (kind == seen_kind == "input" and j <= i)
-        case "self+registers":
-            return seen_kind == "register" or (kind, i) == (seen_kind, j)
-        case "registers+states":
-            return seen_kind == "register" or (seen_kind == "state" and kind != "register")
-    return True
-
-
 def counts_of(stream: Stream, tokens: int | None) -> dict[Kind, int | None]:
     """How many tokens of each kind there are; None: any number."""
     inputs = tokens if stream.inputs is None else stream.inputs

@@ -37,6 +37,7 @@ class AttentionModule(nn.Module):
         self.points = layer.points
         self.asking = askers(layer, needed)
         self.seen = seen(layer, self.asking, stream)
+        self.visible = {kind: tuple(one for one in self.seen if layer.sees(kind, one)) for kind in self.asking}
         self.stream = stream
         self.budget: int | None = None
         self.kept = kept_as_they_are(layer, needed)
@@ -148,7 +149,7 @@ class AttentionModule(nn.Module):
             return self.points
         if self.mask == "self+registers" and kind != "register":
             return 1 + count.get("register", 0)
-        return sum(count[seen] for seen in self._visible(kind))
+        return sum(count[seen] for seen in self.visible[kind])
 
     def _read(self, kind: Kind, x: Tensor, keys: Tokens, values: Tokens, maps: list[Tensor] | None) -> Tensor:
         if self.budget is None or maps is not None:
@@ -193,11 +194,10 @@ class AttentionModule(nn.Module):
                 own = torch.diag_embed(weights[..., 0])
                 weights = self._on_all_seen({kind: own, "register": weights[..., 1:]}, keys)
         else:
-            visible = self._visible(kind)
-            weights, read = self._all_visible(kind, queries, keys, values, visible, ask)
+            weights, read = self._all_visible(kind, queries, keys, values, ask)
             if maps is not None:
-                split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
-                weights = self._on_all_seen(dict(zip(visible, split, strict=True)), keys)
+                split = weights.split([keys[seen].shape[-2] for seen in self.visible[kind]], -1)
+                weights = self._on_all_seen(dict(zip(self.visible[kind], split, strict=True)), keys)
         if maps is not None:
             maps.append(weights)
         out = self.out[heads] if self.written is None else self.out[heads, self.written]
@@ -216,9 +216,10 @@ class AttentionModule(nn.Module):
         return y
 
     def _all_visible(
-        self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, visible: tuple[Kind, ...], ask: slice
+        self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, ask: slice
     ) -> tuple[Tensor, Tensor]:
         """The weights of all tokens that a kind of token sees, and what is read."""
+        visible = self.visible[kind]
         shared = all(tensor.shape[-3] == 1 for seen in visible for tensor in (keys[seen], values[seen]))
         if shared and kind == "input" and self.mask is None:
             # many ask and few numbers make a key: joining keys is cheaper than joining logits
@@ -233,15 +234,6 @@ class AttentionModule(nn.Module):
 
     def _softmax(self, logits: Tensor) -> Tensor:
         return softmax_of_few(logits) if self.shortcuts else torch.softmax(logits, -1)
-
-    def _visible(self, kind: Kind) -> tuple[Kind, ...]:
-        if kind == "register" and self.mask is not None:
-            return ("register",)
-        if self.mask == "causal" and kind == "input":
-            return tuple(seen for seen in self.seen if seen != "state")
-        if self.mask == "registers+states":
-            return tuple(seen for seen in self.seen if seen != "input")
-        return self.seen
 
     def _masked(self, kind: Kind, seen: Kind, logits: Tensor, ask: slice) -> Tensor:
         if self.mask != "causal" or (kind, seen) != ("input", "input"):
