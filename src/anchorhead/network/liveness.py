@@ -7,7 +7,8 @@ learner's example tokens ask nothing, and registers that stretch a sequence are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -70,6 +71,23 @@ def through(layers: tuple[Inner, ...], needed: Needed, stream: Stream) -> list[N
     for layer, enters in zip(reversed(layers), reversed(entering[:-1]), strict=True):
         result.append(before(layer, result[-1], enters))
     return result[::-1]
+
+
+def needed_after(layers: tuple[Any, ...], output: Kind) -> dict[str, Needed]:
+    """What is needed after every layer behind the Embed, by its number; of those in a Repeat, after any step."""
+    start = layers[0].start()
+    last = everything(streams(layers[1:], start)[-1], (output,))
+    return dict(_numbered(layers[1:], last, start, "", 2))
+
+
+def _numbered(
+    layers: tuple[Inner, ...], needed: Needed, stream: Stream, prefix: str, first: int
+) -> Iterator[tuple[str, Needed]]:
+    each = zip(layers, through(layers, needed, stream)[1:], streams(layers, stream), strict=False)
+    for number, (layer, after, enters) in enumerate(each, start=first):
+        yield f"{prefix}{number}", after
+        if isinstance(layer, Repeat):
+            yield from _numbered(layer.layers, steady_needs(layer, after, enters), enters, f"{prefix}{number}.", 1)
 
 
 def _before_linear(layer: Linear, needed: Needed, stream: Stream) -> Needed:
