@@ -12,6 +12,7 @@ from anchorhead.conditions import Condition, Excluded, conditions_from_json
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_text
 from anchorhead.terms import Term, find, terms_from_json
 
 Kind = Literal["proven", "measured"]
@@ -81,8 +82,7 @@ class Certificate:
         if not (math.isfinite(self.bound) and self.bound >= 0):
             raise AnchorheadError(f"bound={self.bound!r} of a certificate: a finite number, 0 or more")
         for name in ("dtype", "arithmetic", "method", "target"):
-            if not isinstance(getattr(self, name), str):
-                raise AnchorheadError(f"{name}={getattr(self, name)!r} of a certificate: a text")
+            checked_text(f"the certificate's {name}", getattr(self, name))
         if self.evaluations not in (EVALUATIONS[:1], EVALUATIONS):
             raise AnchorheadError(
                 f"evaluations={self.evaluations!r} of a certificate: {EVALUATIONS[:1]!r} or {EVALUATIONS!r}"

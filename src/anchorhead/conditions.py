@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from jaxtyping import Bool, Float, Shaped
 
 from anchorhead.decimals import round_down
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_number, checked_text
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,10 @@ def conditions_from_json(data: Iterable[Mapping[str, Any]]) -> tuple[Condition, 
         expected = {field.name for field in fields(KINDS[kind])}
         if set(given) != expected:
             raise AnchorheadError(f"a condition {kind!r} with {sorted(given)}: needed are {sorted(expected)}")
-        read = {field.name: _READERS[str(field.type)](given[field.name]) for field in fields(KINDS[kind])}
+        read = {
+            field.name: _READERS[str(field.type)](f"the condition's {field.name}", given[field.name])
+            for field in fields(KINDS[kind])
+        }
         found.append(KINDS[kind](**read))
     return tuple(found)
 
@@ -210,40 +215,18 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def _number(value: Any) -> float:
+def _number(name: str, value: Any) -> float:
     """JSON has no infinities: they are stored as texts."""
-    if value in ("inf", "-inf"):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise AnchorheadError(f"{value!r} in a condition: a finite number")
-    return float(value)
+    return float(value) if value in ("inf", "-inf") else checked_number(name, value, "a finite number")
 
 
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise AnchorheadError(f"{value!r} in a condition: a whole number of 0 or more")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise AnchorheadError(f"{value!r} in a condition: a text")
-    return value
-
-
-def _numbers(value: Any) -> tuple[float, ...]:
-    return tuple(map(_number, value))
-
-
-def _intervals(value: Any) -> tuple[tuple[float, float], ...]:
-    return tuple((_number(low), _number(high)) for low, high in value)
-
-
-_READERS: dict[str, Callable[[Any], Any]] = {
+_READERS: dict[str, Callable[[str, Any], Any]] = {
     "float": _number,
-    "int": _count,
-    "str": _text,
-    "tuple[float, ...]": _numbers,
-    "tuple[tuple[float, float], ...]": _intervals,
+    "int": partial(checked_count, least=0),
+    "str": checked_text,
+    "tuple[float, ...]": lambda name, value: tuple(_number(name, one) for one in value),
+    "tuple[tuple[float, float], ...]": lambda name, value: tuple(
+        (_number(name, low), _number(name, high)) for low, high in value
+    ),
 }
 """By the type of a field, how it is read from a file."""

@@ -93,6 +93,12 @@ def checked_count(name: str, given: Any, least: int = 1, most: int = LARGEST_COU
     return int(given)
 
 
+def checked_text(name: str, given: Any) -> str:
+    if not isinstance(given, str):
+        raise AnchorheadError(f"{name}={shown(given)}: a text")
+    return given
+
+
 def checked_word(name: str, given: Any, allowed: Sequence[str]) -> Any:
     """One of a few words."""
     if not isinstance(given, str) or given not in allowed:

@@ -7,12 +7,14 @@ words and numbers and nothing else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import checked_count, checked_number, checked_text
+
+FINITE = "a finite number"
 
 WORDS: Mapping[str, Mapping[str, str]] = {
     "approximation": {
@@ -88,9 +90,13 @@ class EvenAnchors:
     def from_json(cls, data: Any) -> EvenAnchors:
         if not isinstance(data, dict) or set(data) != {"sides", "betas", "heads"}:
             raise AnchorheadError(f"even anchors of a term: sides, betas and heads, not {str(data)[:80]}")
-        heads = None if data["heads"] is None else _count(data["heads"])
+        heads = None if data["heads"] is None else checked_count("heads of a term", data["heads"])
         sides, betas = (_listed(data[name], name) for name in ("sides", "betas"))
-        return cls(tuple(map(_count, sides)), tuple(map(_number, betas)), heads)
+        return cls(
+            tuple(checked_count("a side of a term", side) for side in sides),
+            tuple(checked_number("a beta of a term", beta, FINITE) for beta in betas),
+            heads,
+        )
 
 
 @dataclass(frozen=True)
@@ -141,12 +147,12 @@ class Term:
             raise AnchorheadError(f"a term has a kind, an amount and what it is of, not {str(data)[:80]}")
         variables, anchors = (_listed(data.get(name, []), name) for name in ("variables", "anchors"))
         return cls(
-            kind=_text(data["kind"]),
-            amount=_number(data["amount"]),
-            of=_text(data["of"]),
-            variables=tuple(map(_text, variables)),
+            kind=checked_text("kind of a term", data["kind"]),
+            amount=checked_number("amount of a term", data["amount"], FINITE),
+            of=checked_text("what a term is of", data["of"]),
+            variables=tuple(checked_text("a variable of a term", one) for one in variables),
             anchors=tuple(map(EvenAnchors.from_json, anchors)),
-            label=_text(data.get("label", "")),
+            label=checked_text("label of a term", data.get("label", "")),
         )
 
 
@@ -163,7 +169,7 @@ def find(terms: Iterable[Term], kind: str, of: str | None = None) -> Term | None
 def terms_from_json(data: Any) -> tuple[Term, ...]:
     """Stored terms; files of before hold a mapping from words to numbers."""
     if isinstance(data, dict):
-        return tuple(_of_before(_text(words), _number(amount)) for words, amount in data.items())
+        return tuple(_of_before(words, checked_number(words, amount, FINITE)) for words, amount in data.items())
     return tuple(map(Term.from_json, _listed(data, "terms")))
 
 
@@ -173,24 +179,6 @@ def _of_before(words: str, amount: float) -> Term:
 
 
 _PLAIN = {words: (kind, of) for kind, some in WORDS.items() for of, words in some.items() if "{" not in words}
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise AnchorheadError(f"{str(value)[:80]!r} in a term: a text")
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise AnchorheadError(f"{str(value)[:80]!r} in a term: a finite number")
-    return float(value)
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise AnchorheadError(f"{str(value)[:80]!r} in a term: a whole number of 1 or more")
-    return value
 
 
 def _listed(value: Any, name: str) -> list[Any]:

@@ -113,7 +113,7 @@ def test_the_frontier_is_printed_drawn_and_written(tmp_path):
     ],
 )
 def test_a_domain_is_two_numbers_or_constant_expressions(text, ends):
-    assert Interval.parse(text) == Interval(*ends)
+    assert Interval.parse(text) == ends
 
 
 @pytest.mark.parametrize(

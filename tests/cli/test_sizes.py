@@ -22,7 +22,7 @@ from anchorhead.cli.sizes import Sizes
     ],
 )
 def test_numbers_lists_and_doubling_ranges(text, sizes):
-    assert Sizes.parse(text).numbers == sizes
+    assert Sizes.parse(text) == sizes
 
 
 @pytest.mark.parametrize(

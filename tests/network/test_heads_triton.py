@@ -17,7 +17,6 @@ import numpy as np
 import torch
 import triton.language as tl
 from anchorhead.network.direct import heads_triton
-from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.heads_triton import FusedSeries, FusedSigmoid, FusedSoftmax
 from anchorhead.network.direct.series import Piece, Series
@@ -50,9 +49,9 @@ for dtype in ("float32", "float64"):
     for origin, low, high, above, below in SERIES:
         found = Series((0.0,), (0.0,), (0.0,), origin, low, high, above, 1.0, 0.0, 9.0, 1.0, below)
         head = SeriesHead(found, dtype)
-        agree(head, FusedSeries([head.quotient], t.dtype, t.device), t)
-        bent = BentHead(replace(found, beside=PIECES), dtype)
-        agree(bent, FusedSeries(bent.quotients, t.dtype, t.device), t)
+        agree(head, FusedSeries(head.pieces, t.dtype, t.device), t)
+        bent = SeriesHead(replace(found, beside=PIECES), dtype)
+        agree(bent, FusedSeries(bent.pieces, t.dtype, t.device), t)
     keys = np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.1, 0.2]), np.array([1.0, 2.0, -1.0])
     softmax = SoftmaxHead(*keys, dtype, "cpu")
     agree(softmax, FusedSoftmax(*(one.flatten() for one in (softmax.slopes, softmax.offsets, softmax.values))), t)

@@ -13,7 +13,6 @@ from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network.direct import Series
-from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.proof.heads.activation_head import ActivationHead
 from anchorhead.proof.heads.followed import followed
@@ -46,7 +45,7 @@ CASES: dict[str, tuple[ActivationHead, float, str]] = {
 def errors(found: Series, of: ActivationHead, t: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Upper bounds on |shift + scale q - g| of what runs, and |scale q| + |shift|."""
     q = torch.from_numpy(t.astype(dtype))
-    head = (BentHead if found.beside else SeriesHead)(found, dtype)
+    head = SeriesHead(found, dtype)
     given = q.tolist()
     for operation in head.operations(q, q.new_empty(head.scratch(len(q)))):
         operation()

@@ -23,11 +23,11 @@ from anchorhead.cli.learning.learn import learn
 from anchorhead.cli.paper import paper
 from anchorhead.cli.plan import plan
 from anchorhead.cli.play import play
-from anchorhead.cli.terminal import give_up_output, prepare, without_colours
+from anchorhead.cli.report import keep_plot
+from anchorhead.cli.terminal import give_up_output, in_one_line, prepare, stopped, without_colours
 from anchorhead.cli.zoo import zoo
 from anchorhead.errors import AnchorheadError
 
-INTERRUPTED = 130
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A network that was saved with net.save.")]
 
 
@@ -41,23 +41,16 @@ class ExplainedErrors(TyperGroup):
             with running():
                 return super().invoke(ctx)
         except AnchorheadError as error:
-            typer.secho(f"Error: {_plain(str(error))}", fg="red", err=True)
+            typer.secho(f"Error: {in_one_line(str(error))}", fg="red", err=True)
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
-            typer.secho("Stopped.", fg="yellow", err=True)
-            raise typer.Exit(INTERRUPTED) from error
+            raise stopped("Stopped.") from error
         except OSError as error:
             if error.errno == errno.EPIPE:  # whoever read it has enough
                 raise
             give_up_output()
             typer.secho(f"Error: the output cannot be written: {error.strerror}", fg="red", err=True)
             raise typer.Exit(1) from error
-
-
-def _plain(text: str) -> str:
-    """One paragraph; what a terminal would obey rather than print is replaced: files may hold anything."""
-    joined = " ".join(text.split())
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in joined)
 
 
 app = typer.Typer(
@@ -112,13 +105,8 @@ def info(
 
     check_files(plot)
     network = load(file)
-    if plot is not None:
-        from anchorhead.plotting import plot as draw
-
-        draw(network, plot, kind="circuit")
     typer.echo(network.describe())
-    if plot is not None:
-        typer.echo(f"Plot: {plot}")
+    keep_plot(network, plot, kind="circuit")
 
 
 @app.command()

@@ -31,11 +31,10 @@ from anchorhead.cli.options import (
     functions_of,
 )
 from anchorhead.cli.own_function import is_own, own_function
+from anchorhead.cli.terminal import stopped
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
-
-INTERRUPTED = 130
 
 Functions = Annotated[
     list[str],
@@ -115,8 +114,7 @@ def approximate(
         _report_best(error, output)
         raise
     except KeyboardInterrupt:
-        typer.secho("Stopped before there was a network.", fg="yellow", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise stopped("Stopped before there was a network.") from None
     report(network)
     keep(network, output, plot, function if own else None)
     print_time()

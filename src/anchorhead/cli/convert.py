@@ -71,14 +71,14 @@ def convert(
     """
     check_files(plot, output)
     check_within(within)
-    check_interval((on.low, on.high))
+    check_interval(on)
     check_model_file(weights, activation, order, until)
     from anchorhead.convert import convert as make
     from anchorhead.progress import progress_line
 
     network = make(
         weights,
-        (on.low, on.high),
+        on,
         within,
         tokens=tokens,
         form=None if form is None else form.value,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from anchorhead.cli.first_checks import check_files, check_head
 from anchorhead.cli.head_report import print_frontier, print_head, print_named
 from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Csv, Dtype, Output, Picture, Placement, PlacementOption
-from anchorhead.cli.report import write_rows
+from anchorhead.cli.report import keep_plot, keep_rows
 
 Functions = Annotated[
     list[str] | None,
@@ -69,50 +68,22 @@ def head(
         raise typer.BadParameter("give --within or --anchors, one of the two; --csv belongs to --frontier")
     check_files(plot, output, csv)
     target = functions[0] if len(functions) == 1 else functions
-    check_head(target, (on.low, on.high), within, anchors)
-    options = {"dtype": dtype.value, "max_value": max_value, "max_slope": max_slope}
+    check_head(target, on, within, anchors)
+    options: dict[str, Any] = {"dtype": dtype.value, "max_value": max_value, "max_slope": max_slope}
     if frontier:
-        options |= {} if anchors is None else {"most": anchors}
-        _frontier(target, (on.low, on.high), plot, csv, options)
+        from anchorhead.lab import frontier as sweep
+
+        found = sweep(target, on, **options, **({} if anchors is None else {"most": anchors}))
+        print_frontier(found)
+        keep_plot(found, plot)
+        keep_rows(found.rows, csv)
     else:
-        options |= {"within": within, "anchors": anchors, "placement": placement.value}
-        _head(target, (on.low, on.high), plot, output, options)
+        from anchorhead.constructions.head import head as make
 
-
-def _head(
-    target: Any, on: tuple[float, float], plot: Path | None, output: Path | None, options: dict[str, Any]
-) -> None:
-    from anchorhead.constructions.head import head as make
-
-    found = make(target, on, **options)
-    print_head(found)
-    if plot is not None:
-        from anchorhead.plotting import plot as draw
-
-        draw(found, plot)
-        typer.echo(f"Plot: {plot}")
-    if output is not None:
-        found.save(output)
-        typer.echo(f"Head: {output}")
-    print_time()
-
-
-def _frontier(
-    target: Any,
-    on: tuple[float, float],
-    plot: Path | None,
-    csv: Path | None,
-    options: dict[str, Any],
-) -> None:
-    from anchorhead.lab import frontier as sweep
-    from anchorhead.plotting import plot as draw
-
-    found = sweep(target, on, **options)
-    print_frontier(found)
-    if plot is not None:
-        draw(found, plot)
-        typer.echo(f"Plot: {plot}")
-    if csv is not None:
-        write_rows(found.rows, csv)
-        typer.echo(f"Table: {csv}")
+        made = make(target, on, within=within, anchors=anchors, placement=placement.value, **options)
+        print_head(made)
+        keep_plot(made, plot)
+        if output is not None:
+            made.save(output)
+            typer.echo(f"Head: {output}")
     print_time()

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
-from anchorhead.cli.report import WIDTH
+from anchorhead.cli.report import WIDTH, print_table
 from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
@@ -41,8 +37,7 @@ def print_frontier(frontier: Frontier) -> None:
         _wrapped(f"{frontier.name} on [{frontier.low:g}, {frontier.high:g}] in {frontier.dtype}: error against anchors")
     )
     columns = _columns(frontier)
-    table = _table(list(columns), [[cell(row) for cell in columns.values()] for row in frontier.rows])
-    Console(width=WIDTH, highlight=False).print(table)
+    print_table((), list(columns), [[cell(row) for cell in columns.values()] for row in frontier.rows])
     typer.echo(
         _wrapped(
             f"Heads: {frontier.kind}, rounding in {frontier.dtype} included; solved: the best with at most p anchors. "
@@ -55,12 +50,7 @@ def print_named() -> None:
     """The functions that have names, how to call them, and what they are."""
     from anchorhead.language.targets import NAMED
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    table.add_column("function", no_wrap=True)
-    table.add_column("what it is")
-    for named in NAMED.values():
-        table.add_row(escape(named.signature), escape(named.description))
-    Console(width=WIDTH, highlight=False).print(table)
+    print_table(("function", "what it is"), (), [(named.signature, named.description) for named in NAMED.values()])
     typer.echo('Where all parameters have defaults the name alone will do: gelu; else write "clip(x, 0, 2)".')
 
 
@@ -92,7 +82,7 @@ def _print_weights(head: Head) -> None:
             weights = (part.slopes[k], part.offsets[k], *part.values[k, :functions])
             cells = [f"{float(weight):.5g}" for weight in weights]
             rows.append([*([str(number)] if several else []), str(k + 1), *cells, *(["…"] if more else [])])
-    Console(width=WIDTH, highlight=False).print(_table(headings, rows[:MAX_ROWS]))
+    print_table((), headings, rows[:MAX_ROWS])
     if len(rows) > MAX_ROWS:
         typer.echo(f"and {counted(len(rows) - MAX_ROWS, 'more anchor')}")
     if more:
@@ -122,15 +112,6 @@ def _columns(frontier: Frontier) -> dict[str, Callable[[FrontierRow], str]]:
         "largest\n|value|": lambda row: f"{row.max_value:#.3g}",
         "largest\n|slope|": lambda row: f"{row.max_slope:#.3g}",
     }
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def _wrapped(text: str) -> str:

@@ -11,6 +11,7 @@ from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_head, check_saved
 from anchorhead.cli.interval import Interval
 from anchorhead.cli.options import Dtype
+from anchorhead.cli.terminal import stopped
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 SUFFIX = ".safetensors"
 LISTED = 5
-INTERRUPTED = 130
 
 
 def hunt(
@@ -55,7 +55,7 @@ def hunt(
             f"{function!r} needs --on LOW:HIGH and --within ERROR; a saved head, {SUFFIX}, does not"
         )
     else:
-        check_head(function, (on.low, on.high), within)
+        check_head(function, on, within)
     from anchorhead.progress import progress_line
     from anchorhead.proof.search.hunt import Claim
     from anchorhead.proof.search.hunt import hunt as search
@@ -75,8 +75,7 @@ def hunt(
             if kept.exists()
             else "Nothing was done yet."
         )
-        typer.secho(f"Stopped. {saved}", fg="yellow", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        raise stopped(f"Stopped. {saved}") from None
     if state is None:
         kept.unlink(missing_ok=True)
     _print(result)
@@ -94,7 +93,7 @@ def _loaded(path: str) -> Network:
 def _solved(function: str, on: Interval, within: float, dtype: str) -> Network:
     from anchorhead.constructions.head import head
 
-    return head(function, (on.low, on.high), within, dtype=dtype).network
+    return head(function, on, within, dtype=dtype).network
 
 
 def _print(result: Hunted) -> None:

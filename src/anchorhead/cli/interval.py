@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import typer
 
 from anchorhead.errors import AnchorheadError
@@ -11,12 +9,10 @@ from anchorhead.errors import AnchorheadError
 ALLOWED = "two ends such as -10:10, 1e-3:1e3 or -pi:2*pi"
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(tuple[float, float]):
     """The two ends; that the lower one comes first is for the library to check."""
 
-    low: float
-    high: float
+    __slots__ = ()
 
     @classmethod
     def parse(cls, text: str) -> Interval:
@@ -27,6 +23,6 @@ class Interval:
         if len(ends) != 2:
             raise typer.BadParameter(f"{text!r}: give {ALLOWED}")
         try:
-            return cls(*(float(parse(end, ()).values({})) for end in ends))
+            return cls(float(parse(end, ()).values({})) for end in ends)
         except AnchorheadError as error:
             raise typer.BadParameter(f"{text!r}: give {ALLOWED} ({error})") from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anchorhead.cli.report import keep_plot
 from anchorhead.decimals import counted
 
 if TYPE_CHECKING:
@@ -33,11 +34,7 @@ def keep(network: Network, output: Path | None, plot: Path | None, function: Cal
     if output is not None:
         network.save(output)
         typer.echo(f"Network: {output}")
-    if plot is not None:
-        from anchorhead.plotting import plot as draw
-
-        draw(network, plot, function)
-        typer.echo(f"Plot: {plot}")
+    keep_plot(network, plot, function=function)
 
 
 def sizes(network: Network) -> str:

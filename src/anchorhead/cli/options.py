@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -33,17 +32,16 @@ class Layout(StrEnum):
     sequence = "sequence"
 
 
-@dataclass(frozen=True)
-class Errors:
+class Errors(tuple[float, ...]):
     """Errors as a user writes them: 1e-2, or 1e-1,1e-2,1e-3."""
 
-    numbers: tuple[float, ...]
+    __slots__ = ()
 
     @classmethod
     def parse(cls, text: str) -> Errors:
         """That they are above 0 is for the library to check."""
         try:
-            return cls(tuple(float(number) for number in text.split(",")))
+            return cls(float(number) for number in text.split(","))
         except ValueError as error:
             raise typer.BadParameter(f"{text!r}: give an error such as 1e-3, or a list such as 1e-1,1e-2") from error
 
@@ -109,8 +107,7 @@ def domains(given: list[str]) -> dict[str, tuple[float, float]] | tuple[float, f
             )
         if name.strip() in found:
             raise typer.BadParameter(f"{name.strip()} has two intervals: give one")
-        interval = Interval.parse(ends)
-        found[name.strip()] = (interval.low, interval.high)
+        found[name.strip()] = Interval.parse(ends)
     return found
 
 
@@ -118,8 +115,7 @@ def box(given: list[str]) -> tuple[float, float]:
     """(0, 1) from ["0:1"]."""
     if len(given) != 1 or "=" in given[0]:
         raise typer.BadParameter(f"--on {' --on '.join(given)}: one interval for all inputs, as in --on 0:1")
-    interval = Interval.parse(given[0])
-    return interval.low, interval.high
+    return Interval.parse(given[0])
 
 
 def functions_of(texts: list[str], tokens: int | None) -> str | list[str] | list[list[str]]:

@@ -10,7 +10,7 @@ import typer
 from anchorhead.cli.clock import print_time
 from anchorhead.cli.first_checks import check_files, check_losses, check_range
 from anchorhead.cli.options import Csv, Dtype, Picture
-from anchorhead.cli.report import print_learners, print_sweep, print_task, write_rows
+from anchorhead.cli.report import keep_plot, keep_rows, print_learners, print_sweep, print_task
 from anchorhead.cli.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -54,13 +54,12 @@ def single_head(
     check_range(low, high)
     if anchors is None and tokens is None:
         anchors = Sizes.parse("8:512")
-    if anchors is not None and tokens is not None and len(tokens.numbers) > 1:
+    if anchors is not None and tokens is not None and len(tokens) > 1:
         raise typer.BadParameter("with --anchors, --tokens is one number; leave out --anchors to have p = n")
-    n = tokens.numbers if tokens else (8,)
+    n = tokens or (8,)
     from anchorhead.lab import single_head_sweep
 
-    p = anchors.numbers if anchors else None
-    sweep = single_head_sweep(p, min(n) if anchors else n, features, low, high, seed, dtype.value)
+    sweep = single_head_sweep(anchors, min(n) if anchors else n, features, low, high, seed, dtype.value)
     _finish(sweep, plot, csv)
 
 
@@ -86,9 +85,8 @@ def multi_head(
     check_range(low, high)
     from anchorhead.lab import multi_head_sweep
 
-    n = tokens.numbers if tokens else (8,)
-    default = Sizes.parse("1:32") if len(n) == 1 else Sizes.parse("4")
-    h = (heads or default).numbers
+    n = tokens or (8,)
+    h = heads or Sizes.parse("1:32" if len(n) == 1 else "4")
     sweep = multi_head_sweep(h, n, features, low, high, seed, dtype.value)
     _finish(sweep, plot, csv)
 
@@ -130,9 +128,7 @@ def relu_network(
 
     rows = paper_task(tokens, features, neurons, seed=seed)
     print_task(rows, tokens * features, neurons)
-    if csv is not None:
-        write_rows(rows, csv)
-        typer.echo(f"Table: {csv}")
+    keep_rows(rows, csv)
     print_time()
 
 
@@ -156,27 +152,16 @@ def in_context(
     check_files(plot, csv)
     check_losses(losses)
     from anchorhead.lab.in_context import learner_study
-    from anchorhead.plotting import plot as draw
 
     study = learner_study(losses, examples=examples, features=features, steps=steps, seed=seed, dtype=dtype.value)
     print_learners(study.rows, examples, features, steps, dtype.value)
-    if plot is not None:
-        draw(study.traces[0], plot)
-        typer.echo(f"Plot: {plot}")
-    if csv is not None:
-        write_rows(study.rows, csv)
-        typer.echo(f"Table: {csv}")
+    keep_plot(study.traces[0], plot)
+    keep_rows(study.rows, csv)
     print_time()
 
 
 def _finish(sweep: Sweep, plot: Path | None, csv: Path | None) -> None:
-    from anchorhead.plotting import plot as draw
-
     print_sweep(sweep)
-    if plot is not None:
-        draw(sweep, plot)
-        typer.echo(f"Plot: {plot}")
-    if csv is not None:
-        write_rows(sweep.rows, csv)
-        typer.echo(f"Table: {csv}")
+    keep_plot(sweep, plot)
+    keep_rows(sweep.rows, csv)
     print_time()

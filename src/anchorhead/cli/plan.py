@@ -31,6 +31,7 @@ from anchorhead.cli.options import (
     layers,
 )
 from anchorhead.cli.own_function import is_own
+from anchorhead.cli.report import keep_plot
 
 
 def plan(
@@ -68,7 +69,7 @@ def plan(
     Example: [bold]anchorhead plan mlp.safetensors --activation relu --on 0:1 --within 1e-1,1e-2 --csv plan.csv[/bold]
     """
     check_files(plot, csv, latex)
-    check_within(*(within.numbers if within else ()))
+    check_within(*(within or ()))
     file = _file(functions)
     model, where = (file, box(_given(on))) if file else _expressions(functions, on, tokens)
     if within is None and file:
@@ -80,7 +81,7 @@ def plan(
     found = make(
         model,
         where,
-        None if within is None else list(within.numbers),
+        None if within is None else list(within),
         tokens=tokens,
         features=features,
         form=None if form is None else form.value,
@@ -96,11 +97,7 @@ def plan(
         if path is not None:
             write_atomically(path, text().encode())
             typer.echo(f"{what}: {path}")
-    if plot is not None:
-        from anchorhead.plotting import plot as draw
-
-        draw(found, plot)
-        typer.echo(f"Plot: {plot}")
+    keep_plot(found, plot)
     print_time()
 
 

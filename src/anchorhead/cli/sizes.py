@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import typer
 
@@ -11,11 +10,10 @@ MAX_DIGITS = 7
 ALLOWED = "a whole number such as 64, a list such as 8,20,50, or a range such as 8:512, which doubles"
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(tuple[int, ...]):
     """The numbers in ascending order, each once."""
 
-    numbers: tuple[int, ...]
+    __slots__ = ()
 
     @classmethod
     def parse(cls, text: str) -> Sizes:
@@ -24,7 +22,7 @@ class Sizes:
         if not re.fullmatch(rf"{number}(:{number}|(,{number})*)", text, re.ASCII):
             raise typer.BadParameter(f"{text!r}: give {ALLOWED}")
         if ":" not in text:
-            return cls(tuple(sorted({int(size) for size in text.split(",")})))
+            return cls(sorted({int(size) for size in text.split(",")}))
         first, last = (int(end) for end in text.split(":"))
         if first > last:
             raise typer.BadParameter(f"{text!r} runs downwards: give {ALLOWED}")

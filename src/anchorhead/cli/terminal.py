@@ -8,9 +8,12 @@ import os
 import sys
 from contextlib import suppress
 
+import typer
+
 SIGNS = {"…": "...", "·": "*", "×": "x", "→": "->", "≤": "<=", "≥": ">=", "²": "^2", "–": "-", "—": "-", "−": "-"}
 """What stands for signs that a terminal does not have; for others a question mark."""
 HANDLER = "anchorhead.cli.terminal"
+INTERRUPTED = 130
 
 
 def prepare() -> None:
@@ -30,6 +33,18 @@ def give_up_output() -> None:
     """Nothing more is written to where nothing can be: what is still in buffers goes nowhere, without a traceback."""
     with suppress(OSError, ValueError, AttributeError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def stopped(said: str) -> typer.Exit:
+    """How a command ends that the user has stopped."""
+    typer.secho(said, fg="yellow", err=True)
+    return typer.Exit(INTERRUPTED)
+
+
+def in_one_line(text: str) -> str:
+    """One paragraph; what a terminal would obey rather than print is replaced: files may hold anything."""
+    joined = " ".join(text.split())
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in joined)
 
 
 def _in_other_signs(error: UnicodeError) -> tuple[str, int]:

@@ -22,7 +22,6 @@ from jaxtyping import Bool, Float, Int
 from anchorhead.errors import AnchorheadError
 from anchorhead.export.lens_steps import steps
 from anchorhead.network import Attention, Kind, Linear, Network
-from anchorhead.network.attention import Mask
 from anchorhead.network.liveness import Needed, askers
 
 MAX_WEIGHTS = 2**27
@@ -31,20 +30,18 @@ MAX_WEIGHTS = 2**27
 
 @dataclass(frozen=True)
 class Sight:
-    """Which tokens see which. The kinds in `asking` see what the mask lets them see, or the first `points` registers
-    where these are a grid; with `itself`, each sees itself alone. The others see nothing."""
+    """Which tokens see which. The kinds in `asking` see what the layer lets them see; without one, each sees itself
+    alone. The others see nothing."""
 
     asking: tuple[Kind, ...]
-    mask: Mask | None = None
-    points: int = 0
-    itself: bool = False
+    layer: Attention | None = None
 
     def __str__(self) -> str:
         kinds = f"{', '.join(self.asking) or 'no'} tokens"
-        if self.itself:
+        if self.layer is None:
             return f"{kinds} see themselves"
-        seen = f" the first {self.points} registers" if self.points else ""
-        return f"{kinds} ask{seen}" + (f", mask {self.mask}" if self.mask else "")
+        seen = f" the first {self.layer.points} registers" if self.layer.grid else ""
+        return f"{kinds} ask{seen}" + (f", mask {self.layer.mask}" if self.layer.mask else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +175,11 @@ class _Builder:
                 reads=self.now,
                 attention=attention,
                 writes=np.where(written, places, -1),
-                sight=_sight(attention, needed),
+                sight=Sight(() if attention is None else askers(attention, needed), attention),
                 own=weight[own],
                 own_writes=places[own],
                 own_names=tuple(names[i] for i in own),
-                own_sight=Sight(tuple(needed), itself=True),
+                own_sight=Sight(tuple(needed)),
                 bias={int(places[i]): float(bias[i]) for i in np.flatnonzero(bias)},
                 fresh=frozenset(places[fresh].tolist()),
                 before=self.features,
@@ -252,10 +249,6 @@ class _Builder:
         """Whether a block has added anything at one of these places."""
         touched = {place for block in self.blocks for place in (*block.writes.tolist(), *block.bias)}
         return not touched.isdisjoint(places.tolist())
-
-
-def _sight(layer: Attention | None, needed: Needed) -> Sight:
-    return Sight(()) if layer is None else Sight(askers(layer, needed), layer.mask, layer.points)
 
 
 def _picks(weight: Float[np.ndarray, "outputs features"]) -> tuple[np.ndarray, np.ndarray]:

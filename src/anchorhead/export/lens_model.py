@@ -6,7 +6,7 @@ answer nobody reads do not ask, as in the network's own module.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from anchorhead.errors import AnchorheadError
 from anchorhead.export.lens_layout import LensLayout, Sight
 from anchorhead.export.lens_weights import BlockWeights, block_weights
-from anchorhead.network import Embed, Kind, Network
+from anchorhead.network import Embed, Kind, Network, Stream
 from anchorhead.network.stated_arithmetic import stated_arithmetic
+from anchorhead.network.stream import KINDS
 
 MAX_PATTERN = 2**28
 """How many attention weights one block may have for a whole batch: 2 GiB in float64."""
@@ -30,17 +31,16 @@ class LensModel(nn.Module):
 
     def __init__(self, network: Network, layout: LensLayout) -> None:
         super().__init__()
-        start = network.streams[0]
-        self.counts = (start.registers, start.states)
+        self.start = network.streams[0]
         self.kind: Kind = network.output
         self.token_axis, self.width = network.token_axis, layout.width
-        self.input_shape, self.tokens = (network.embed.tokens, network.embed.inputs), start.tokens
+        self.input_shape = network.embed.tokens, network.embed.inputs
         self.tokens_in = LensEmbed(network.embed, layout)
         made = [block_weights(layout, block, network.dtype) for block in layout.blocks or [None]]
         self.head_labels, self.head_wiring = (
             tuple(getattr(one, name) for one in made) for name in ("labels", "wiring")
         )
-        self.layers = nn.ModuleList(LensBlock(one, layout, self.counts) for one in made)
+        self.layers = nn.ModuleList(LensBlock(one, layout, self.start) for one in made)
         readout = layout.readout
         weight = np.zeros((len(readout.weight), layout.width), network.dtype)
         np.add.at(weight.T, readout.reads, readout.weight.T)
@@ -76,10 +76,9 @@ class LensModel(nn.Module):
         return y if self.token_axis else y.squeeze(-2)
 
     def _leaving(self, tokens: int) -> slice:
-        registers, states = self.counts
-        ends = {"input": (0, registers + states), "register": (tokens - registers - states, states)}
-        start, behind = ends.get(self.kind, (tokens - states, 0))
-        return slice(start, tokens - behind)
+        counts = _counts(self.start, tokens)
+        first = sum(counts[kind] for kind in KINDS[: KINDS.index(self.kind)])
+        return slice(first, first + counts[self.kind])
 
     def _check(self, x: Tensor) -> None:
         tokens, inputs = self.input_shape
@@ -91,9 +90,9 @@ class LensModel(nn.Module):
             )
 
     def _check_stream(self, stream: Tensor) -> None:
-        tokens, least = stream.shape[1], sum(self.counts)
-        if tokens < least or (self.tokens is not None and tokens != self.tokens):
-            needed = f"{least} registers and states, behind any inputs" if self.tokens is None else str(self.tokens)
+        tokens, exactly, least = stream.shape[1], self.start.tokens, self.start.registers + self.start.states
+        if tokens < least or (exactly is not None and tokens != exactly):
+            needed = f"{least} registers and states, behind any inputs" if exactly is None else str(exactly)
             raise AnchorheadError(f"a residual stream of {tokens} tokens: needed are {needed}")
 
 
@@ -129,9 +128,9 @@ class LensEmbed(nn.Module):
 class LensBlock(nn.Module):
     """stream + attention(stream)."""
 
-    def __init__(self, weights: BlockWeights, layout: LensLayout, counts: tuple[int, int]) -> None:
+    def __init__(self, weights: BlockWeights, layout: LensLayout, start: Stream) -> None:
         super().__init__()
-        self.attn = LensAttention(weights, layout, counts)
+        self.attn = LensAttention(weights, layout, start)
 
     def forward(self, hidden_states: Tensor) -> tuple[Tensor]:
         read, _ = self.attn(hidden_states)
@@ -141,9 +140,9 @@ class LensBlock(nn.Module):
 class LensAttention(nn.Module):
     """o(softmax(q k^T + mask) v), head by head, with a mask for each head."""
 
-    def __init__(self, weights: BlockWeights, layout: LensLayout, counts: tuple[int, int]) -> None:
+    def __init__(self, weights: BlockWeights, layout: LensLayout, start: Stream) -> None:
         super().__init__()
-        self.heads, self.size, self.counts = layout.heads, layout.head_size, counts
+        self.heads, self.size, self.start = layout.heads, layout.head_size, start
         for name, weight in (("q", weights.query), ("k", weights.key), ("v", weights.value)):
             self.add_module(name, _linear(weight, np.zeros(len(weight), weight.dtype)))
         self.o = _linear(weights.output, weights.bias)
@@ -181,38 +180,33 @@ class LensAttention(nn.Module):
 
     def seen(self, tokens: int) -> Bool[Tensor, "heads tokens tokens"]:
         """For each head, whether token i (row) sees token k (column)."""
-        masks = torch.stack([visible(sight, tokens, self.counts) for sight in self.sights])
+        counts = _counts(self.start, tokens)
+        masks = torch.stack([visible(sight, counts) for sight in self.sights])
         return masks.to(self.which.device)[self.which]
 
     def _split(self, x: Float[Tensor, "batch tokens headsize"]) -> Float[Tensor, "batch heads tokens size"]:
         return x.unflatten(-1, (self.heads, self.size)).transpose(1, 2)
 
 
-def visible(sight: Sight, tokens: int, counts: tuple[int, int]) -> Bool[Tensor, "tokens tokens"]:
-    """Whether token i (row) sees token k (column), for so many tokens of which the last are registers and states."""
-    registers, states = counts
-    inputs = tokens - registers - states
-    place = torch.arange(tokens)
-    is_register, is_state = (place >= inputs) & (place < inputs + registers), place >= inputs + registers
-    kinds = {"input": place < inputs, "register": is_register, "state": is_state}
-    asks = torch.zeros(tokens, dtype=torch.bool)
-    for kind in sight.asking:
-        asks |= kinds[kind]
-    itself = place[:, None] == place
-    if sight.itself:
-        return itself & asks[:, None]
-    if sight.points:
-        rule = (is_register & (place < inputs + sight.points)).expand(tokens, -1)
-    elif sight.mask is None:
-        rule = torch.ones(tokens, tokens, dtype=torch.bool)
-    elif sight.mask == "causal":
-        earlier = kinds["input"] & (place <= place[:, None])
-        rule = torch.where(is_state[:, None], True, is_register | (earlier & kinds["input"][:, None]))
-    elif sight.mask == "self+registers":
-        rule = is_register | (itself & ~is_register[:, None])
-    else:
-        rule = is_register | (is_state & ~is_register[:, None])
-    return rule & asks[:, None]
+def visible(sight: Sight, counts: Mapping[Kind, int]) -> Bool[Tensor, "tokens tokens"]:
+    """Whether token i (row) sees token k (column), for so many tokens of each kind."""
+
+    def block(asking: Kind, seen: Kind) -> np.ndarray:
+        i, j = np.ogrid[: counts[asking], : counts[seen]]
+        if asking not in sight.asking:
+            found = False
+        elif sight.layer is None:
+            found = (asking == seen) & (i == j)
+        else:
+            found = sight.layer.sees_token(asking, i, seen, j)
+        return np.broadcast_to(found, (counts[asking], counts[seen]))
+
+    return torch.from_numpy(np.block([[block(asking, seen) for seen in KINDS] for asking in KINDS]))
+
+
+def _counts(start: Stream, tokens: int) -> dict[Kind, int]:
+    """How many there are of each kind among so many tokens, registers and states included."""
+    return start.count(tokens - start.registers - start.states)
 
 
 def _linear(weight: np.ndarray, bias: np.ndarray) -> nn.Linear:

@@ -57,7 +57,7 @@ def _read(graph: Graph, module: AttentionModule, kind: Kind, queries: Flow, keys
         return graph.matmul(weights, graph.sliced(values["register"], -2, 0, module.points))
     if module.mask == "self+registers" and kind != "register":
         return _self_and_registers(graph, kind, queries, keys, values)
-    visible = module._visible(kind)
+    visible = module.visible[kind]
     logits = [graph.matmul(queries, graph.transposed(keys[seen], 0, 2, 1)) for seen in visible]
     if module.mask == "causal" and kind == "input":
         logits[0] = graph.add(logits[0], _later(graph, queries))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
-from typing import Any
 
 import torch
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.export.carried import texts
-from anchorhead.network import Network, Repeat
+from anchorhead.network import Network
+from anchorhead.network.repeat import ran
 
 MAX_STEPS = 500
 """How many layers a program may run: a Repeat is written out, step by step. Tracing takes 0.2 to 0.5 s a layer, and
@@ -22,7 +21,7 @@ EXAMPLE = (3, 6)
 def make(network: Network) -> torch.export.ExportedProgram:
     """The program of x (batch, tokens, inputs), without a token axis (batch, inputs): any batch of 1 or more; any
     number of tokens, of 2 or more, where the network takes any."""
-    steps = _steps(network.layers)
+    steps = ran(network.layers)
     if steps > MAX_STEPS:
         raise AnchorheadError(
             f"a program of torch.export writes out all {steps:,} layers that this network runs, at most {MAX_STEPS:,} "
@@ -45,7 +44,3 @@ def to_bytes(program: torch.export.ExportedProgram, network: Network) -> bytes:
     held = io.BytesIO()
     torch.export.save(program, held, extra_files=texts(network))
     return held.getvalue()
-
-
-def _steps(layers: Iterable[Any]) -> int:
-    return sum(layer.steps if isinstance(layer, Repeat) else 1 for layer in layers)

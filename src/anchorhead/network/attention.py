@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.linear import Linear
-from anchorhead.network.stream import Stream, counts, names, weight
+from anchorhead.network.stream import Kind, Stream, counts, names, weight
 from anchorhead.read_only import ReadOnly
 
 Mask = Literal["causal", "self+registers", "registers+states"]
@@ -123,6 +123,32 @@ class Attention(ReadOnly):
     def points(self) -> int:
         """How many registers are points of the grid."""
         return 0 if self.grid is None else prod(self.grid)
+
+    def sees(self, asking: Kind, seen: Kind) -> bool:
+        """Whether a token of one kind sees any of another."""
+        if self.grid is not None or (self.mask is not None and asking == "register"):
+            return seen == "register"
+        match self.mask:
+            case "causal":
+                return asking == "state" or seen != "state"
+            case "self+registers":
+                return seen in (asking, "register")
+            case "registers+states":
+                return seen != "input"
+        return True
+
+    def sees_token(self, asking: Kind, i: Any, seen: Kind, j: Any) -> Any:
+        """Whether token i of one kind sees token j of another, each counted among its own: numbers, or arrays of them
+        that broadcast."""
+        if not self.sees(asking, seen):
+            return False
+        if self.grid is not None:
+            return j < self.points
+        if self.mask == "causal" and asking == seen == "input":
+            return j <= i
+        if self.mask == "self+registers" and seen != "register":
+            return i == j
+        return True
 
     def follow(self, stream: Stream) -> Stream:
         """The stream that leaves this layer when `stream` enters it."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.network.chain import leaving
+from anchorhead.network.chain import placed
 from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower, stored_series
 from anchorhead.network.guard import Guard, Outside
 from anchorhead.network.modules.network import NetworkModule, build
@@ -39,7 +39,6 @@ class Calls:
         self.dtype, self.certificate = network.dtype, network.certificate
         self.derivation = network.derivation
         self.guard = Guard(network.embed, network.token_axis, network.certificate, network.program)
-        self.start = network.streams[0]
         self.size = np.dtype(self.dtype).itemsize
         self.modules: dict[torch.device, NetworkModule] = {}
         self.lowered: dict[torch.device, DirectModule | None] = {}
@@ -130,4 +129,4 @@ class Calls:
     @cached_property
     def _streams(self) -> tuple[Stream, ...]:
         """What leaves each layer, those inside a Repeat included."""
-        return (self.start, *leaving(self.layers[1:], self.start))
+        return tuple(one.leaves for one in placed(self.layers))

@@ -1,8 +1,9 @@
-"""The layers of a network as a chain: which may stand there, and what leaves each."""
+"""The layers of a network as a chain: which may stand there, what leaves each, and in which order they run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,51 @@ def weights(layers: Iterable[Any]) -> Iterable[np.ndarray]:
                 yield from weights(value)
 
 
-def leaving(layers: Iterable[Any], stream: Stream) -> Iterable[Stream]:
-    """The stream that leaves every layer, those inside a Repeat included."""
-    for layer in layers:
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A layer where it stands.
+
+    number   1 is the Embed, and 3.2 the second layer of a Repeat that is the third
+    enters   what enters it; of the Embed, what leaves it
+    repeats  number and times of every Repeat around it
+    """
+
+    number: str
+    layer: Any
+    enters: Stream
+    leaves: Stream
+    repeats: tuple[tuple[str, int], ...] = ()
+
+
+def placed(layers: tuple[Any, ...]) -> Iterator[Placed]:
+    """All layers in order, a Repeat before those inside it."""
+    start = layers[0].start()
+    yield Placed("1", layers[0], start, start)
+    yield from _placed(layers[1:], start, "", 2, ())
+
+
+def _placed(
+    layers: tuple[Any, ...], stream: Stream, prefix: str, first: int, repeats: tuple[tuple[str, int], ...]
+) -> Iterator[Placed]:
+    for number, layer in enumerate(layers, start=first):
+        one = Placed(f"{prefix}{number}", layer, stream, layer.follow(stream), repeats)
+        yield one
         if isinstance(layer, Repeat):
-            yield from leaving(layer.layers, stream)
-        stream = layer.follow(stream)
-        yield stream
+            yield from _placed(layer.layers, stream, f"{one.number}.", 1, (*repeats, (one.number, layer.times)))
+        stream = one.leaves
+
+
+def runs(
+    layers: tuple[Any, ...], prefix: str = "", steps: tuple[int, ...] = ()
+) -> Iterator[tuple[str, tuple[int, ...], Any]]:
+    """The layers as they run, those of a Repeat at every step: the number of each, the step, counted from 1, of every
+    Repeat around it, and the layer."""
+    for number, layer in enumerate(layers, start=1):
+        if isinstance(layer, Repeat):
+            for step in range(1, layer.times + 1):
+                yield from runs(layer.layers, f"{prefix}{number}.", (*steps, step))
+        else:
+            yield f"{prefix}{number}", steps, layer
 
 
 def as_layers(layers: Any) -> tuple[Any, ...]:

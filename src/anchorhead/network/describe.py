@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from anchorhead.decimals import counted
 from anchorhead.network.attention import Attention
-from anchorhead.network.chain import weights
+from anchorhead.network.chain import Placed, placed, weights
 from anchorhead.network.embed import Embed
 from anchorhead.network.linear import Linear
 from anchorhead.network.magnitude import sizes
 from anchorhead.network.network import Network
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
-from anchorhead.network.stream import Stream
 
 COLUMNS = 100
 MAX_FEATURES = 40
@@ -38,9 +38,10 @@ def describe(network: Network) -> str:
         shape = np.broadcast_shapes(box.low.shape, (1, network.embed.inputs))
         bound = sizes(layers, np.broadcast_to(box.magnitude, shape))
         head.append(f"  logits      at most {bound.logit:.3g} on {box}")
-    body = _layer("1", network.embed, network.streams[0])
-    body += _layers("", layers[1:], network.streams[0], first=2)
-    tail = [] if network.certificate is None else ["Certificate", *_indented(str(network.certificate))]
+    body = [f"{'  ' * len(one.repeats)}{line}" for one in placed(layers) for line in _layer(one)]
+    tail = []
+    if network.certificate is not None:
+        tail = ["Certificate", *(f"  {line}" for line in str(network.certificate).splitlines())]
     return "\n".join(line for long in [*head, *body, *tail] for line in _wrapped(long))
 
 
@@ -49,23 +50,15 @@ def labels(network: Network) -> list[dict[str, Any]]:
 
     The layers of a Repeat are listed once, with how often they are run.
     """
-    return _labels(network.layers[1:], network.streams[0], [_labelled(network.embed, network.streams[0])])
+    return [_labelled(one) for one in placed(network.layers) if not isinstance(one.layer, Repeat)]
 
 
-def _labels(layers: tuple[Any, ...], stream: Stream, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    for layer in layers:
-        if isinstance(layer, Repeat):
-            found += [{**one, "times": layer.times} for one in _labels(layer.layers, stream, [])]
-        else:
-            found.append(_labelled(layer, layer.follow(stream)))
-        stream = layer.follow(stream)
-    return found
-
-
-def _labelled(layer: Any, leaves: Stream) -> dict[str, Any]:
+def _labelled(one: Placed) -> dict[str, Any]:
+    layer, leaves = one.layer, one.leaves
     tokens = {"inputs": leaves.inputs, "registers": leaves.registers, "states": leaves.states}
     heads = {"heads": list(layer.labels or ())} if isinstance(layer, Attention) else {}
-    return {"layer": type(layer).__name__, **tokens, **heads, "features": list(leaves.features)}
+    times = {"times": prod(times for _, times in one.repeats)} if one.repeats else {}
+    return {"layer": type(layer).__name__, **tokens, **heads, "features": list(leaves.features), **times}
 
 
 def _shape(network: Network, tokens: Any, features: int) -> str:
@@ -78,21 +71,12 @@ def _outputs(network: Network) -> Any:
     return counts[network.output]
 
 
-def _layers(prefix: str, layers: tuple[Any, ...], stream: Stream, first: int = 1) -> list[str]:
-    lines: list[str] = []
-    for number, layer in enumerate(layers, start=first):
-        if isinstance(layer, Repeat):
-            lines.append(f"{prefix}{number}. Repeat {counted(layer.times, 'time')}:")
-            lines += _indented("\n".join(_layers(f"{prefix}{number}.", layer.layers, stream)))
-        else:
-            lines += _layer(f"{prefix}{number}", layer, layer.follow(stream))
-        stream = layer.follow(stream)
-    return lines
-
-
-def _layer(number: str, layer: Any, leaves: Stream) -> list[str]:
+def _layer(one: Placed) -> list[str]:
+    number, layer, leaves = one.number, one.layer, one.leaves
     features = _features(leaves.features)
     match layer:
+        case Repeat():
+            return [f"{number}. Repeat {counted(layer.times, 'time')}:"]
         case Embed():
             own = "weights of its own at each position" if layer.weight.ndim == 3 else "one map"
             return [f"{number}. Embed: {own}; leaves {leaves}", *features]
@@ -138,10 +122,6 @@ def _listed(lines: list[str], most: int) -> list[str]:
 def _sizes(groups: tuple[int, ...]) -> str:
     low, high = min(groups), max(groups)
     return counted(low, "feature") if low == high else f"{low} to {high} features"
-
-
-def _indented(text: str) -> list[str]:
-    return ["  " + line for line in text.splitlines()]
 
 
 def _wrapped(line: str) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from anchorhead.as_html import Markup, block, curve, flow, folded, shown, table
 from anchorhead.decimals import counted
 from anchorhead.network.attention import Attention
+from anchorhead.network.chain import Placed, placed
 from anchorhead.network.network import Layer, Network
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.stream import Stream
@@ -26,28 +27,20 @@ def network_html(network: Network) -> str:
     title = (
         f"{name}: {counted(len(network.layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}{known}"
     )
-    rows = _rows(network.layers, network.streams[0], "", 1)
     return block(
         title,
         "" if certificate is None else certificate.target,
         _picture(network),
-        table(("", "layer", "tokens that leave it", "features", "heads"), rows),
+        table(("", "layer", "tokens that leave it", "features", "heads"), map(_row, placed(network.layers))),
         "" if certificate is None else folded("certificate", shown(certificate)),
         kind=kind,
     )
 
 
-def _rows(layers: tuple[Any, ...], stream: Stream, prefix: str, first: int) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    for number, layer in enumerate(layers, start=first):
-        leaves = stream if number == 1 and not prefix else layer.follow(stream)
-        if isinstance(layer, Repeat):
-            rows.append((f"{prefix}{number}", f"Repeat {counted(layer.times, 'time')}", "", "", ""))
-            rows += _rows(layer.layers, stream, f"{prefix}{number}.", 1)
-        else:
-            rows.append((f"{prefix}{number}", type(layer).__name__, _tokens(leaves), leaves.width, _heads(layer)))
-        stream = leaves
-    return rows
+def _row(one: Placed) -> tuple[Any, ...]:
+    if isinstance(one.layer, Repeat):
+        return one.number, f"Repeat {counted(one.layer.times, 'time')}", "", "", ""
+    return one.number, type(one.layer).__name__, _tokens(one.leaves), one.leaves.width, _heads(one.layer)
 
 
 def _tokens(stream: Stream) -> str:
@@ -71,15 +64,14 @@ def _picture(network: Network) -> Markup:
     certificate = network.certificate
     one = (network.embed.tokens, network.embed.inputs) == (1, 1) and network.parameters <= MAX_PARAMETERS
     if certificate is None or not one:
-        boxes = [box for layer in network.layers for box in _boxes(layer)]
-        return flow("layers, with a dot for each head", boxes)
+        return flow("layers, with a dot for each head", [_box(one.layer) for one in placed(network.layers)])
     low, high = float(certificate.on.low.min()), float(certificate.on.high.max())
     x = np.linspace(low, high, POINTS)
     y = network(x.reshape(-1, 1, 1) if network.token_axis else x[:, None], outside="ignore")
     return curve("the network's output", x.tolist(), np.asarray(y, np.float64).reshape(POINTS, -1)[:, 0].tolist())
 
 
-def _boxes(layer: Any) -> list[tuple[str, int]]:
+def _box(layer: Layer) -> tuple[str, int]:
     if isinstance(layer, Repeat):
-        return [(f"{counted(layer.times, 'time')}:", 0), *(box for each in layer.layers for box in _boxes(each))]
-    return [(type(layer).__name__, layer.heads if isinstance(layer, Attention) else 0)]
+        return f"{counted(layer.times, 'time')}:", 0
+    return type(layer).__name__, layer.heads if isinstance(layer, Attention) else 0

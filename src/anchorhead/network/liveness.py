@@ -7,7 +7,8 @@ learner's example tokens ask nothing, and registers that stretch a sequence are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -72,6 +73,23 @@ def through(layers: tuple[Inner, ...], needed: Needed, stream: Stream) -> list[N
     return result[::-1]
 
 
+def needed_after(layers: tuple[Any, ...], output: Kind) -> dict[str, Needed]:
+    """What is needed after every layer behind the Embed, by its number; of those in a Repeat, after any step."""
+    start = layers[0].start()
+    last = everything(streams(layers[1:], start)[-1], (output,))
+    return dict(_numbered(layers[1:], last, start, "", 2))
+
+
+def _numbered(
+    layers: tuple[Inner, ...], needed: Needed, stream: Stream, prefix: str, first: int
+) -> Iterator[tuple[str, Needed]]:
+    each = zip(layers, through(layers, needed, stream)[1:], streams(layers, stream), strict=False)
+    for number, (layer, after, enters) in enumerate(each, start=first):
+        yield f"{prefix}{number}", after
+        if isinstance(layer, Repeat):
+            yield from _numbered(layer.layers, steady_needs(layer, after, enters), enters, f"{prefix}{number}.", 1)
+
+
 def _before_linear(layer: Linear, needed: Needed, stream: Stream) -> Needed:
     if not layer.across:
         return {kind: _reads(layer, mask) for kind, mask in needed.items()}
@@ -106,18 +124,7 @@ def _before_attention(layer: Attention, needed: Needed, stream: Stream) -> Neede
 
 def seen(layer: Attention, asking: tuple[Kind, ...], stream: Stream) -> tuple[Kind, ...]:
     """The kinds of token that at least one of those who ask sees."""
-    if not asking:
-        return ()
-    if layer.grid is not None:
-        return ("register",)
-    if layer.mask == "self+registers":
-        return tuple(kind for kind in stream.kinds if kind == "register" or kind in asking)
-    if layer.mask == "registers+states":
-        states = ("state",) if asking != ("register",) else ()
-        return tuple(kind for kind in stream.kinds if kind == "register" or kind in states)
-    if layer.mask == "causal" and "state" not in asking:
-        return tuple(kind for kind in stream.kinds if kind == "register" or (kind == "input" and "input" in asking))
-    return stream.kinds
+    return tuple(kind for kind in stream.kinds if any(layer.sees(one, kind) for one in asking))
 
 
 def _before_repeat(layer: Repeat, needed: Needed, stream: Stream) -> Needed:

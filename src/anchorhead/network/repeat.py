@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
@@ -44,7 +46,7 @@ class Repeat:
     @property
     def steps(self) -> int:
         """How many layers run in all."""
-        return self.times * sum(layer.steps if isinstance(layer, Repeat) else 1 for layer in self.layers)
+        return self.times * ran(self.layers)
 
     @property
     def depth(self) -> int:
@@ -61,3 +63,8 @@ class Repeat:
                 f"Repeat needs what leaves it to be shaped like what enters it: {stream} become {after}"
             )
         return after if self.times == 1 else stream
+
+
+def ran(layers: Iterable[Any]) -> int:
+    """How many layers run where these do, those of a Repeat counted each time."""
+    return sum(layer.steps if isinstance(layer, Repeat) else 1 for layer in layers)

@@ -72,7 +72,7 @@ class Drawing:
             if len(lines) > most:
                 lines = [*lines[: most - 1], lines[most - 1][:-2].rstrip() + "…"]
             blocks.append((lines, head.number))
-        if stage.kind is not Softmax:
+        if not isinstance(stage.layer, Softmax):
             blocks.append((wrap(features_words(stage.leaves), self.room, 0.9 * self.size), None))
         return blocks
 
@@ -121,8 +121,8 @@ class Drawing:
             rail = top - 0.5 * self.unit
             for lane in lanes:
                 self._wire(axes, lane, rail, end)
-        elif stage.kind is Attention:
-            for lane in lanes if stage.keeps else ():
+        elif isinstance(stage.layer, Attention):
+            for lane in lanes if stage.layer.skip is not None else ():
                 self._wire(axes, lane, top, rail)
             self._attention(axes, stage, lanes, top, rail)
         else:
@@ -131,8 +131,8 @@ class Drawing:
                 self._wire(axes, lane, top, middle)
             for lane in after:
                 self._wire(axes, lane, middle, rail)
-            across = stage.kind is Linear and stage.layer.across
-            self._box(axes, max(lanes, after, key=len), middle, across, "σ" if stage.kind is Softmax else "")
+            across = isinstance(stage.layer, Linear) and stage.layer.across
+            self._box(axes, max(lanes, after, key=len), middle, across, "σ" if isinstance(stage.layer, Softmax) else "")
         if changes:
             last = number == len(self.circuit.stages) - 1
             self._chips(axes, self._lanes(stage.leaves), rail, self.circuit.network.output if last else None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anchorhead.network.stream import Kind
-from anchorhead.plotting.circuit_view import Stage, counts_of, may_see
+from anchorhead.plotting.circuit_view import Stage, counts_of
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ def shares(stage: Stage, lanes: list[Lane], tokens: int | None) -> dict[tuple[in
             if asking.kind not in stage.asks or other.kind not in stage.sees:
                 continue
             if stage.patterns is None:
-                last = asking.kind, max(asking.first, asking.last)
-                found[a, b] = 0.3 if may_see(stage.layer, last, (other.kind, other.first)) else 0.0
+                last = max(asking.first, asking.last)
+                found[a, b] = 0.3 if stage.layer.sees_token(asking.kind, last, other.kind, other.first) else 0.0
             elif stage.patterns.size:
                 rows, columns = (
                     slice(start[lane.kind] + lane.first, start[lane.kind] + lane.last + 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +11,10 @@ from jaxtyping import Float
 
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError
-from anchorhead.network import Attention, Embed, Linear, Network, Repeat, Softmax
-from anchorhead.network.liveness import askers, everything, seen, steady_needs, streams, through
+from anchorhead.network import Attention, Linear, Network, Repeat, Softmax
+from anchorhead.network.chain import Placed, placed, runs
+from anchorhead.network.liveness import Needed, askers, needed_after, seen
+from anchorhead.network.network import Layer
 from anchorhead.network.stream import KINDS, Kind, Stream
 
 MAX_LAYERS = 24
@@ -34,34 +35,23 @@ class HeadLine:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class Stage(Placed):
     """One layer.
 
-    number     its own, as in describe()           what     it is, in words
-    kind       the class of the layer
-    enters     what enters it                      leaves   what leaves it
-    heads      what its heads do, line by line     repeats  how often it is run: of every Repeat around it
+    heads      what its heads do, line by line
     asks, sees the kinds of token that ask, and that are seen by them
-    keeps      whether a token's own features are added to what it reads
     patterns   attention weights for an input, of the last run; tokens that ask and are seen as in Network.attention
     """
 
-    number: str
-    what: str
-    kind: type
-    enters: Stream
-    leaves: Stream
-    repeats: tuple[tuple[str, int], ...] = ()
     heads: tuple[HeadLine, ...] = ()
     asks: tuple[Kind, ...] = ()
     sees: tuple[Kind, ...] = ()
-    layer: Any = None
-    keeps: bool = True
     patterns: Float[np.ndarray, "heads asking seen"] | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.number} {self.what}"
+        """Its number, and what it is."""
+        return f"{self.number} {_words(self.layer)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +66,16 @@ class Circuit:
     @classmethod
     def of(cls, network: Network, x: Any = None) -> Circuit:
         maps, tokens = (None, network.embed.tokens) if x is None else _attention(network, x)
-        layers: Any = network.layers[1:]
-        needed = through(layers, everything(network.streams[-1], (network.output,)), network.streams[0])
-        first = Stage("1", "Embed", Embed, network.streams[0], network.streams[0], layer=network.embed)
-        stages = [first, *_stages(layers, needed, network.streams[0], "", 2, ())]
+        patterns: dict[str, np.ndarray] = {}
         if maps is not None:
-            runs = _runs(layers, "", 2)
-            last = dict(zip(runs, maps, strict=True))  # of several runs the last
-            stages = [replace(stage, patterns=last.get(stage.number)) for stage in stages]
+            asked = (number for number, _, layer in runs(network.layers) if isinstance(layer, Attention))
+            patterns = dict(zip(asked, maps, strict=True))  # of several runs the last
+        needed = needed_after(network.layers, network.output)
+        stages = [
+            _stage(one, needed.get(one.number, {}), patterns.get(one.number))
+            for one in placed(network.layers)
+            if not isinstance(one.layer, Repeat)
+        ]
         cut = max(0, len(stages) - MAX_LAYERS)
         kept = [*stages[: MAX_LAYERS - 4], *stages[len(stages) - 4 :]] if cut else stages
         return cls(network, tuple(kept), cut, tokens)
@@ -101,39 +93,23 @@ def _attention(network: Network, x: Any) -> tuple[list[np.ndarray], int]:
     return [one.reshape(one.shape[-3:]) for one in maps], np.shape(x)[-2] if network.token_axis else 1
 
 
-def _stages(
-    layers: Sequence[Any], needed: Sequence[Any], stream: Stream, prefix: str, first: int, repeats: tuple
-) -> Iterator[Stage]:
-    entering = streams(tuple(layers), stream)
-    for number, (layer, after, enters) in enumerate(zip(layers, needed[1:], entering, strict=False), start=first):
-        name = f"{prefix}{number}"
-        leaves = layer.follow(enters)
-        match layer:
-            case Repeat():
-                inner = through(layer.layers, steady_needs(layer, after, enters), enters)
-                yield from _stages(layer.layers, inner, enters, f"{name}.", 1, (*repeats, (name, layer.times)))
-            case Attention():
-                asks = askers(layer, after)
-                yield Stage(
-                    name, _attention_words(layer), Attention, enters, leaves, repeats, _heads(layer), asks,
-                    seen(layer, asks, enters), layer, layer.skip is not None,
-                )  # fmt: skip
-            case Linear():
-                where = "across tokens" if layer.across else "on each token"
-                yield Stage(name, f"Linear, {where}", Linear, enters, leaves, repeats, layer=layer)
-            case Softmax():
-                groups = counted(len(layer.groups), "group")
-                yield Stage(name, f"Softmax within a token, {groups}", Softmax, enters, leaves, repeats, layer=layer)
+def _stage(one: Placed, after: Needed, patterns: np.ndarray | None) -> Stage:
+    stage = Stage(**vars(one), patterns=patterns)
+    if not isinstance(one.layer, Attention):
+        return stage
+    asks = askers(one.layer, after)
+    return replace(stage, heads=_heads(one.layer), asks=asks, sees=seen(one.layer, asks, one.enters))
 
 
-def _runs(layers: Sequence[Any], prefix: str, first: int) -> Iterator[str]:
-    """The names of attention layers in the order in which they run, once for each run."""
-    for number, layer in enumerate(layers, start=first):
-        if isinstance(layer, Repeat):
-            for _ in range(layer.times):
-                yield from _runs(layer.layers, f"{prefix}{number}.", 1)
-        elif isinstance(layer, Attention):
-            yield f"{prefix}{number}"
+def _words(layer: Layer) -> str:
+    match layer:
+        case Attention():
+            return _attention_words(layer)
+        case Linear():
+            return f"Linear, {'across tokens' if layer.across else 'on each token'}"
+        case Softmax():
+            return f"Softmax within a token, {counted(len(layer.groups), 'group')}"
+    return type(layer).__name__
 
 
 def _attention_words(layer: Attention) -> str:
@@ -163,23 +139,6 @@ def _heads(layer: Attention) -> tuple[HeadLine, ...]:
     return (*lines, *((HeadLine(f"and {counted(left, 'more head')}", -1),) if left else ()))
 
 
-def may_see(layer: Attention, asking: tuple[Kind, int], other: tuple[Kind, int]) -> bool:
-    """Whether a token, of a kind and with a number, may see another, by grid and mask alone."""
-    (kind, i), (seen_kind, j) = asking, other
-    if layer.grid is not None:
-        return seen_kind == "register" and j < layer.points
-    match layer.mask:
-        case "causal":
-            if kind == "state":
-                return True
-            return seen_kind == "register" or (kind == seen_kind == "input" and j <= i)
-        case "self+registers":
-            return seen_kind == "register" or (kind, i) == (seen_kind, j)
-        case "registers+states":
-            return seen_kind == "register" or (seen_kind == "state" and kind != "register")
-    return True
-
-
 def counts_of(stream: Stream, tokens: int | None) -> dict[Kind, int | None]:
     """How many tokens of each kind there are; None: any number."""
     inputs = tokens if stream.inputs is None else stream.inputs
@@ -190,7 +149,7 @@ def counts_of(stream: Stream, tokens: int | None) -> dict[Kind, int | None]:
 def legend(circuit: Circuit, patterns: bool) -> str:
     there = {kind for stage in circuit.stages for kind in stage.leaves.kinds}
     words = ", ".join(f"{COLOUR_NAMES[kind]}: {name}s" for kind, name in NAMES.items() if kind in there)
-    if any(stage.kind is Attention for stage in circuit.stages):
+    if any(isinstance(stage.layer, Attention) for stage in circuit.stages):
         words += "; lines: who reads whom"
     if patterns:
         words += ", the bolder the more attention; strips: a row for each token that asks, a column for each it sees"

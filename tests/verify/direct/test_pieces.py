@@ -16,7 +16,6 @@ from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.network import Network
 from anchorhead.network.direct import Series as Runs
-from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead
 from anchorhead.verify import verify
 from anchorhead.verify.balls import precision
@@ -88,7 +87,7 @@ def test_pieces_err_by_no_more_than_is_derived(name: str) -> None:
     (mine, theirs), t, f = both(name), places(name), meant(name)
     bound = proven(mine, name)
     q = torch.tensor(t.astype(dtype))
-    head = (BentHead if theirs.beside else SeriesHead)(theirs, dtype)
+    head = SeriesHead(theirs, dtype)
     for operation in head.operations(q, q.new_empty(head.scratch(len(q)))):
         operation()
     worst, u = 0.0, arb(MODELS[dtype].unit)

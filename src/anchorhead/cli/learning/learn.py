@@ -15,6 +15,7 @@ from anchorhead.cli.first_checks import check_files
 from anchorhead.cli.learning.models import MODELS, print_models
 from anchorhead.cli.network_report import say, warnings_in_words
 from anchorhead.cli.options import Dtype, DtypeOption
+from anchorhead.cli.report import keep_plot
 from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
@@ -135,7 +136,6 @@ def _learn(
     # the picture first: if it fails, nothing was written
     if plot is not None:
         _draw(table, estimator, other if refused is None else None, plot)
-        typer.echo(f"Plot: {plot}")
     if output is not None:
         estimator.network_.save(output)
         typer.echo(f"Network: {output}")
@@ -174,10 +174,9 @@ def _named(warning: Warning | str, names: tuple[str, ...]) -> Warning | str:
 def _draw(table: Table, estimator: Any, other: Any | None, path: Path) -> None:
     from anchorhead.incontext.estimators.path import coefficient_path
     from anchorhead.incontext.estimators.reference import SAME_OBJECTIVE
-    from anchorhead.plotting import plot as draw
 
     settled, what = estimator.coef_, "the last step's"
     if other is not None and type(estimator).__name__ in SAME_OBJECTIVE:
         settled, what = other.coef_, "scikit-learn's"
     with warnings_in_words():
-        draw(coefficient_path(estimator, table.X, table.y, table.names, settled, what), path)
+        keep_plot(coefficient_path(estimator, table.X, table.y, table.names, settled, what), path)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
+from anchorhead.cli.terminal import in_one_line
 from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _names(path: Path, reader: Any) -> list[str]:
                 f"{path} has one column, {_shown(row)}: it seems that {other} separate its columns. Needed are commas, "
                 "and points in numbers"
             )
-        return [_printable(name) for name in row]
+        return [in_one_line(name) for name in row]
     raise AnchorheadError(f"{path} is empty: a line of column names and rows of numbers are needed")
 
 
@@ -193,12 +194,6 @@ def _classes(path: Path, target: str, words: list[str]) -> tuple[np.ndarray, tup
         found = f"one class, {shown[0]}" if len(classes) == 1 else f"{len(classes):,} classes, {_shown(shown)}"
         raise AnchorheadError(f"{path}, column {target} has {found}: --model logistic takes two")
     return np.array([float(values[word] == classes[1]) for word in words]), tuple(shown)
-
-
-def _printable(name: str) -> str:
-    """A name in one line; what a terminal would obey rather than print is replaced."""
-    joined = " ".join(name.split())
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in joined)
 
 
 def _shown(names: list[str]) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anchorhead.network.direct.series import Series
+from anchorhead.network.direct.series import Piece, Series
 
 Operation = Callable[[], Any]
 BLOCK = 1 << 16
@@ -31,44 +31,87 @@ ON_DEVICE = 1 << 27
 
 
 class SeriesHead:
-    """See series: q of t, in place."""
+    """See series: q of t, in place.
+
+    Of several pieces, what the others give is computed from t first, on a block that stays in the cache, then the first
+    takes the place of t, and the others are added to it.
+    """
 
     def __init__(self, found: Series, dtype: str, device: str = "cpu") -> None:
-        self.found, self.on_device = found, torch.device(device).type != "cpu"
-        self.scale, self.shift = found.scale, found.shift
-        self.ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
-        self.origin = torch.tensor(found.origin, dtype=getattr(torch, dtype))
-        self.cubic = not found.below and [power for power, _ in found.coefficients] == [3]
-        self.above = _dense([(1, 1.0), *found.coefficients])[1:]
-        self.below = _dense([(0, 1.0), *found.below])
-        self.kernel = kernel_of("FusedSeries", device, [self.quotient], self.origin.dtype, torch.device(device))
+        self.found, self.scale, self.shift = found, found.scale, found.shift
+        self.first, *others = (Quotient(one, dtype, device) for one in (found, *found.beside))
+        self.others = list(zip(others, (piece.scale for piece in found.beside), strict=True))
+        self.kernel = kernel_of("FusedSeries", device, self.pieces, getattr(torch, dtype), torch.device(device))
 
     @property
-    def quotient(self) -> tuple:
+    def pieces(self) -> list[tuple]:
         """What a kernel is told of it."""
-        return 1.0, self.found.low, self.found.high, self.found.origin, self.above, self.below
+        return [(scale, *quotient.numbers) for quotient, scale in ((self.first, 1.0), *self.others)]
 
     def scratch(self, count: int) -> int:
         """Numbers that an evaluation of so many entries needs beside them."""
         if self.kernel is not None:
             return 0
-        block = ON_DEVICE if self.on_device else SERIES_BLOCK // self.origin.itemsize * torch.get_num_threads()
-        return count if self.cubic else 2 * min(count, block) if len(self.above) + len(self.below) > 2 else 0
+        if not self.others:
+            return self.first.scratch(count)
+        block = min(count, self.first.block)
+        return len(self.others) * block + max(one.scratch(block) for one in (self.first, *(q for q, _ in self.others)))
 
     def operations(self, t: Tensor, scratch: Tensor) -> Iterator[Operation]:
         """From t (entries,), contiguous, to q."""
         if self.kernel is not None:
             yield partial(self.kernel, t)
             return
+        if not self.others:
+            yield from self.first.operations(t, t, scratch)
+            return
+        block = min(len(t), self.first.block)
+        for s in t.split(block) if block else ():
+            *parts, rest = scratch.split([*[block] * len(self.others), len(scratch) - block * len(self.others)])
+            parts = [part[: len(s)] for part in parts]
+            for part, (one, _) in zip(parts, self.others, strict=True):
+                yield from one.operations(s, part, rest[: one.scratch(len(s))])
+            yield from self.first.operations(s, s, rest[: self.first.scratch(len(s))])
+            for part, (_, scale) in zip(parts, self.others, strict=True):
+                yield partial(torch.add, s, part, alpha=scale, out=s)
+
+
+class Quotient:
+    """s above(s) / below(s), s = clip(t, low, high) - origin: what a series is, or a piece of it beside its scale."""
+
+    def __init__(self, of: Series | Piece, dtype: str, device: str) -> None:
+        self.low, self.high = of.low, of.high
+        self.ends = [end if math.isfinite(end) else None for end in (of.low, of.high)]
+        self.origin = torch.tensor(of.origin, dtype=getattr(torch, dtype))
+        self.cubic = not of.below and [power for power, _ in of.coefficients] == [3]
+        self.above = _dense([(1, 1.0), *of.coefficients])[1:]
+        self.below = _dense([(0, 1.0), *of.below])
+        self.on_cpu = torch.device(device).type == "cpu"
+
+    @property
+    def numbers(self) -> tuple:
+        return self.low, self.high, self.origin.item(), self.above, self.below
+
+    @property
+    def block(self) -> int:
+        return numbers_at_a_time(self.origin.itemsize, self.on_cpu)
+
+    def scratch(self, count: int) -> int:
+        return count if self.cubic else 2 * min(count, self.block) if len(self.above) + len(self.below) > 2 else 0
+
+    def operations(self, t: Tensor, out: Tensor, scratch: Tensor) -> Iterator[Operation]:
+        """From t to out, which may be t."""
         if self.ends != [None, None]:
-            yield partial(t.clamp_, *self.ends)
-        if self.found.origin:
-            yield partial(t.sub_, self.origin)
+            yield partial(torch.clamp, t, *self.ends, out=out)
+        elif out is not t:
+            yield partial(out.copy_, t)
+        if self.origin:
+            yield partial(out.sub_, self.origin)
         if self.cubic:
-            yield partial(torch.mul, t, t, out=scratch)
-            yield partial(torch.addcmul, t, scratch, t, value=self.found.coefficients[0][1], out=t)
+            yield partial(torch.mul, out, out, out=scratch)
+            yield partial(torch.addcmul, out, scratch, out, value=self.above[2], out=out)
         elif len(scratch):
-            for s in t.split(len(scratch) // 2):
+            for s in out.split(len(scratch) // 2):
                 above, below = scratch[: len(s)], scratch[-len(s) :]
                 if len(self.above) > 1:
                     yield from _horner(self.above, s, above)
@@ -78,6 +121,11 @@ class SeriesHead:
                     yield partial(s.mul_, above)
                 if len(self.below) > 1:
                     yield partial(s.div_, below)
+
+
+def numbers_at_a_time(itemsize: int, on_cpu: bool) -> int:
+    """Entries of a block."""
+    return SERIES_BLOCK // itemsize * torch.get_num_threads() if on_cpu else ON_DEVICE
 
 
 def kernel_of(name: str, device: str, *given: Any) -> Callable[[Tensor], Any] | None:

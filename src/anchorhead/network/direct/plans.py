@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.held import Refused, power_of_two
 from anchorhead.network.direct.series import Series
@@ -179,4 +178,4 @@ def _head(
         return SoftmaxHead(*keys, dtype, str(device))
     if isinstance(found, TwoKeys):
         return SigmoidHead(found, dtype, str(device))
-    return (BentHead if found.beside else SeriesHead)(found, dtype, str(device))
+    return SeriesHead(found, dtype, str(device))

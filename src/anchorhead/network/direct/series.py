@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,6 @@ class Piece:
     coefficients: tuple[tuple[int, float], ...]
     below: tuple[tuple[int, float], ...]
     scale: float
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """Those of the quotient."""
-        return {"origin": self.origin, "coefficients": self.coefficients, "below": self.below}
 
 
 @dataclass(frozen=True)

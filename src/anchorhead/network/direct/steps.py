@@ -23,7 +23,6 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import ON_DEVICE, Operation, SeriesHead, SoftmaxHead
 from anchorhead.network.direct.recorded import Recorded
 from anchorhead.network.direct.series import Series
@@ -37,7 +36,7 @@ MAX_HELD, HELD_ON_DEVICE = 1 << 22, 1 << 25
 MAX_KNOWN, KNOWN_ON_DEVICE = 100, 8
 """Numbers of rows for which operations are remembered; a graph of them has memory of its own."""
 
-Head = SeriesHead | BentHead | SigmoidHead | SoftmaxHead
+Head = SeriesHead | SigmoidHead | SoftmaxHead
 
 
 @dataclass(frozen=True, eq=False)

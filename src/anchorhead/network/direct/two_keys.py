@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from anchorhead.network.direct.heads import ON_DEVICE, SERIES_BLOCK, Operation, kernel_of
+from anchorhead.network.direct.heads import Operation, kernel_of, numbers_at_a_time
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SigmoidHead:
     scale, shift = 1.0, 0.0
 
     def __init__(self, found: TwoKeys, dtype: str, device: str = "cpu") -> None:
-        self.found, self.on_device = found, torch.device(device).type != "cpu"
+        self.found = found
         kind, numbers = getattr(torch, dtype), (found.rate, found.lead, found.scale, found.shift)
         self.kernel = kernel_of("FusedSigmoid", device, numbers, kind, torch.device(device))
         self.lead, self.after = (torch.tensor(one, dtype=kind, device=device) for one in (found.lead, found.shift))
@@ -51,8 +51,7 @@ class SigmoidHead:
         if self.kernel is not None:
             yield partial(self.kernel, t)
             return
-        block = ON_DEVICE if self.on_device else SERIES_BLOCK // t.itemsize * torch.get_num_threads()
-        for part in t.split(block):
+        for part in t.split(numbers_at_a_time(t.itemsize, t.is_cpu)):
             yield from _affine(part, self.found.rate, self.lead)
             yield partial(torch.sigmoid, part, out=part)
             yield from _affine(part, self.found.scale, self.after)

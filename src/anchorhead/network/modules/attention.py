@@ -14,7 +14,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.network.attention import Attention
 from anchorhead.network.liveness import Needed, askers, kept_as_they_are, seen
 from anchorhead.network.modules.picks import Picks, picks
-from anchorhead.network.modules.tokens import LinearModule, Tokens, parameter, softmax_of_few
+from anchorhead.network.modules.tokens import LinearModule, Tokens, joined, parameter, softmax_of_few
 from anchorhead.network.stream import Kind, Stream
 
 Columns = dict[Kind, tuple[Tensor, Tensor]]
@@ -37,6 +37,7 @@ class AttentionModule(nn.Module):
         self.points = layer.points
         self.asking = askers(layer, needed)
         self.seen = seen(layer, self.asking, stream)
+        self.visible = {kind: tuple(one for one in self.seen if layer.sees(kind, one)) for kind in self.asking}
         self.stream = stream
         self.budget: int | None = None
         self.kept = kept_as_they_are(layer, needed)
@@ -54,11 +55,11 @@ class AttentionModule(nn.Module):
 
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None, before: Columns | None = None) -> Tokens:
         """before   where it folds: what it was shown in the step before, and what it is shown in this one"""
-        if record is None and self._folds:
-            before = {} if before is None else before
-            return {kind: self._folded(kind, tokens, before) for kind in self.kinds}
-        keys: Tokens = {kind: self._heads(tokens[kind], "key") for kind in self.seen}
-        values: Tokens = {kind: self._heads(tokens[kind], "value") for kind in self.seen}
+        folds = record is None and self._folds
+        before = {} if before is None else before
+        shown = () if folds else self.seen
+        keys: Tokens = {kind: self._heads(tokens[kind], "key") for kind in shown}
+        values: Tokens = {kind: self._heads(tokens[kind], "value") for kind in shown}
         result: Tokens = {}
         maps: list[Tensor] = []
         for kind in self.kinds:
@@ -68,13 +69,16 @@ class AttentionModule(nn.Module):
                 continue
             y = None if self.skip is None else self.skip.on(x)
             if kind in self.asking:
-                read = self._read(kind, x, keys, values, None if record is None else maps)
+                if folds:
+                    read = self._folded(x, tokens, before)
+                else:
+                    read = self._read(kind, x, keys, values, None if record is None else maps)
                 y = self._added(y, read)
             elif y is None:
                 y = x.new_zeros(*x.shape[:-1], self.out.shape[1])
             result[kind] = y if self.bias is None else y + self.bias
         if record is not None:
-            record.append(_joined_maps(maps) if maps else self.out.new_zeros(len(self.query), 0, 0))
+            record.append(joined(maps) if maps else self.out.new_zeros(len(self.query), 0, 0))
         return result
 
     @property
@@ -90,31 +94,21 @@ class AttentionModule(nn.Module):
         shared = len(self.key) == len(self.value) == 1
         return exact and shared and self.asking == ("state",) and self.mask is None and self.grid is None
 
-    def _folded(self, kind: Kind, tokens: Tokens, before: Columns) -> Tensor:
+    def _folded(self, x: Tensor, tokens: Tokens, before: Columns) -> Tensor:
         """The same sums in another order: (K^T q) . x instead of q . (K x), and V (sum w x) instead of sum w (V x).
 
         Of x only the features that keys or values show, column by column: see `_columns`.
         """
-        x = tokens[kind]
-        if kind in self.kept:
-            return x
-        y = None if self.skip is None else self.skip.on(x)
-        if kind in self.asking:
-            key, value = self.shortcuts["key"], self.shortcuts["value"]
-            if key is None or value is None or self.shown is None:
-                raise AnchorheadError("an Attention without shortcuts cannot be folded")
-            asked = key.back(self._heads(x, "query"), x.shape[-1]).index_select(-1, self.shown)
-            columns = [self._columns(seen, tokens[seen], before) for seen in self.seen]
-            weights = torch.softmax(_beside([_rows_by(asked, one) for one in columns]), -1)
-            split = weights.split([one.shape[-1] for one in columns], -1)
-            parts = (_rows_by(w, one.mT) for w, one in zip(split, columns, strict=True))
-            read = reduce(torch.add, parts)
-            wide = read.new_zeros(*read.shape[:-1], x.shape[-1]).index_copy(-1, self.shown, read)
-            read = torch.einsum("...htv,hov->...to", value(wide), self.out)
-            y = read if y is None else y + read
-        elif y is None:
-            y = x.new_zeros(*x.shape[:-1], self.out.shape[1])
-        return y if self.bias is None else y + self.bias
+        key, value = self.shortcuts["key"], self.shortcuts["value"]
+        if key is None or value is None or self.shown is None:
+            raise AnchorheadError("an Attention without shortcuts cannot be folded")
+        asked = key.back(self._heads(x, "query"), x.shape[-1]).index_select(-1, self.shown)
+        columns = [self._columns(seen, tokens[seen], before) for seen in self.seen]
+        weights = torch.softmax(joined([_rows_by(asked, one) for one in columns], -1), -1)
+        split = weights.split([one.shape[-1] for one in columns], -1)
+        read = reduce(torch.add, (_rows_by(w, one.mT) for w, one in zip(split, columns, strict=True)))
+        wide = read.new_zeros(*read.shape[:-1], x.shape[-1]).index_copy(-1, self.shown, read)
+        return self._written(value(wide), slice(None))
 
     def _columns(self, kind: Kind, x: Tensor, before: Columns) -> Tensor:
         """(..., features that are shown, tokens) of a kind of token; found once for steps that leave it as it is."""
@@ -148,7 +142,7 @@ class AttentionModule(nn.Module):
             return self.points
         if self.mask == "self+registers" and kind != "register":
             return 1 + count.get("register", 0)
-        return sum(count[seen] for seen in self._visible(kind))
+        return sum(count[seen] for seen in self.visible[kind])
 
     def _read(self, kind: Kind, x: Tensor, keys: Tokens, values: Tokens, maps: list[Tensor] | None) -> Tensor:
         if self.budget is None or maps is not None:
@@ -193,13 +187,16 @@ class AttentionModule(nn.Module):
                 own = torch.diag_embed(weights[..., 0])
                 weights = self._on_all_seen({kind: own, "register": weights[..., 1:]}, keys)
         else:
-            visible = self._visible(kind)
-            weights, read = self._all_visible(kind, queries, keys, values, visible, ask)
+            weights, read = self._all_visible(kind, queries, keys, values, ask)
             if maps is not None:
-                split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
-                weights = self._on_all_seen(dict(zip(visible, split, strict=True)), keys)
+                split = weights.split([keys[seen].shape[-2] for seen in self.visible[kind]], -1)
+                weights = self._on_all_seen(dict(zip(self.visible[kind], split, strict=True)), keys)
         if maps is not None:
             maps.append(weights)
+        return self._written(read, heads)
+
+    def _written(self, read: Tensor, heads: slice) -> Tensor:
+        """What a block of heads writes of what it reads, of a few features where it writes no others."""
         out = self.out[heads] if self.written is None else self.out[heads, self.written]
         return torch.einsum("...htv,hov->...to", read, out)
 
@@ -216,32 +213,24 @@ class AttentionModule(nn.Module):
         return y
 
     def _all_visible(
-        self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, visible: tuple[Kind, ...], ask: slice
+        self, kind: Kind, queries: Tensor, keys: Tokens, values: Tokens, ask: slice
     ) -> tuple[Tensor, Tensor]:
         """The weights of all tokens that a kind of token sees, and what is read."""
+        visible = self.visible[kind]
         shared = all(tensor.shape[-3] == 1 for seen in visible for tensor in (keys[seen], values[seen]))
         if shared and kind == "input" and self.mask is None:
             # many ask and few numbers make a key: joining keys is cheaper than joining logits
-            every_key, every_value = (torch.cat(_alike([t[seen] for seen in visible]), -2) for t in (keys, values))
+            every_key, every_value = (joined([t[seen] for seen in visible]) for t in (keys, values))
             weights = self._softmax(_product(queries, every_key.mT))
             return weights, _product(weights, every_value)
         logits = [self._masked(kind, seen, _product(queries, keys[seen].mT), ask) for seen in visible]
-        weights = self._softmax(_beside(logits))
+        weights = self._softmax(joined(logits, -1))
         split = weights.split([keys[seen].shape[-2] for seen in visible], -1)
         parts = (_product(part, values[seen]) for part, seen in zip(split, visible, strict=True))
         return weights, reduce(torch.add, parts)
 
     def _softmax(self, logits: Tensor) -> Tensor:
         return softmax_of_few(logits) if self.shortcuts else torch.softmax(logits, -1)
-
-    def _visible(self, kind: Kind) -> tuple[Kind, ...]:
-        if kind == "register" and self.mask is not None:
-            return ("register",)
-        if self.mask == "causal" and kind == "input":
-            return tuple(seen for seen in self.seen if seen != "state")
-        if self.mask == "registers+states":
-            return tuple(seen for seen in self.seen if seen != "input")
-        return self.seen
 
     def _masked(self, kind: Kind, seen: Kind, logits: Tensor, ask: slice) -> Tensor:
         if self.mask != "causal" or (kind, seen) != ("input", "input"):
@@ -256,7 +245,7 @@ class AttentionModule(nn.Module):
         own_key, own_value = keys[kind][..., ask, :], values[kind][..., ask, :]
         own = torch.matmul(queries.unsqueeze(-2), own_key.unsqueeze(-1)).squeeze(-1)
         shared = [_product(queries, keys["register"].mT)] if "register" in keys else []
-        weights = self._softmax(_beside([own, *shared]))
+        weights = self._softmax(joined([own, *shared], -1))
         read = torch.matmul(weights[..., :1].unsqueeze(-1), own_value.unsqueeze(-2)).squeeze(-2)
         if "register" in keys:
             read = read + _product(weights[..., 1:], values["register"])
@@ -317,21 +306,3 @@ def _rows_by(left: Tensor, right: Tensor) -> Tensor:
         batch = left.shape[:-3] or right.shape[:-2]
         return found.reshape(*batch, *left.shape[-3:-1], right.shape[-1])
     return _product(left, right.unsqueeze(-3))
-
-
-def _alike(parts: list[Tensor]) -> list[Tensor]:
-    """The parts with the batch axis that any of them has."""
-    batched = [part for part in parts if part.dim() == 4]
-    if not batched or len(batched) == len(parts):
-        return parts
-    return [part if part.dim() == 4 else part.expand(batched[0].shape[0], *part.shape) for part in parts]
-
-
-def _beside(parts: list[Tensor]) -> Tensor:
-    """The logits of several kinds of token, side by side."""
-    return parts[0] if len(parts) == 1 else torch.cat(_alike(parts), -1)
-
-
-def _joined_maps(maps: list[Tensor]) -> Tensor:
-    """The attention maps of the kinds that ask, one below the other."""
-    return maps[0] if len(maps) == 1 else torch.cat(_alike(maps), -2)

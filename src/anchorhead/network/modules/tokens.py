@@ -43,7 +43,7 @@ class LinearModule(nn.Module):
     def forward(self, tokens: Tokens, record: list[Tensor] | None = None) -> Tokens:
         if not self.across:
             return {kind: self.on(tokens[kind]) for kind in self.kinds}
-        x = joined(tokens)
+        x = joined([tokens[kind] for kind in KINDS if kind in tokens])
         if self.mix is None:
             flat = self.weight.flatten(2).flatten(0, 1)
             y = F.linear(x.flatten(-2), flat).unflatten(-1, self.weight.shape[:2])
@@ -91,10 +91,11 @@ def softmax_of_few(x: Tensor) -> Tensor:
     return torch.softmax(x.reshape(-1, few).t().contiguous(), 0).t().reshape(x.shape)
 
 
-def joined(tokens: Tokens) -> Tensor:
-    """All tokens, one after the other."""
-    parts = [tokens[kind] for kind in KINDS if kind in tokens]
-    batched = [part for part in parts if part.dim() == 3]
-    if batched and len(batched) < len(parts):
-        parts = [part if part.dim() == 3 else part.expand(batched[0].shape[0], *part.shape) for part in parts]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, -2)
+def joined(parts: list[Tensor], axis: int = -2) -> Tensor:
+    """What there is of several kinds of token, one behind the other along an axis, that of tokens unless said; all with
+    the axis of the batch in front where any of them has it."""
+    if len(parts) == 1:
+        return parts[0]
+    axes = max(part.dim() for part in parts)
+    batch = next(part.shape[0] for part in parts if part.dim() == axes)
+    return torch.cat([part if part.dim() == axes else part.expand(batch, *part.shape) for part in parts], axis)

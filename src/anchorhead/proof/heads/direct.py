@@ -32,7 +32,6 @@ import torch
 
 from anchorhead.domain import Box
 from anchorhead.network.direct import DirectModule, Series, TwoKeys, saturated
-from anchorhead.network.direct.bent import BentHead
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
@@ -71,7 +70,7 @@ def evaluated_directly(
     softmaxes |= _not_granted(shapes, find, ways)
     module = ways.planned.module(torch.device("cpu"), find)
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
-    if not ways.sums.softmaxes and not all(isinstance(group.head, SeriesHead | BentHead) for group in groups):
+    if not ways.sums.softmaxes and not all(isinstance(group.head, SeriesHead) for group in groups):
         return None
     used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
     return module if used <= {find(*way.keys, ways.dtype) for shape in shapes for way in ways.through(shape)} else None
