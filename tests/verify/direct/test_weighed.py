@@ -244,7 +244,7 @@ def _valued(
     after = Linear(values.reshape(len(values), -1), None, None)
     taken: list[Taken] = []
 
-    def told(context: Context, rows: list[list[Taken]], where: str, weights: bool) -> list[list]:
+    def told(context: Context, rows: list[list[Taken]], where: str) -> list[list]:
         taken.extend(rows[0])
         return [[]]
 

@@ -150,8 +150,8 @@ def test_slopes_of_a_softmax_are_enclosed() -> None:
     rng = np.random.default_rng(0)
     no = np.zeros(4)
     for _ in range(20):
-        slopes, offsets, values, own = rng.normal(size=(4, 4)) * [[9.0], [1.0], [3.0], [1.0]]
-        softmax = Softmax(Part(slopes, offsets, values, no, no, no, no, no, no, MODEL, own=own), MODEL)
+        slopes, offsets, values = rng.normal(size=(3, 4)) * [[9.0], [1.0], [3.0]]
+        softmax = Softmax(Part(slopes, offsets, values, no, no, no, no, no, no, MODEL), MODEL)
         keys, (at, half) = rng.permutation(4), rng.uniform(0, 1, 2) * [1.0, 1e-3]
         with precision():
             found = softmax.slope(exact(at) + arb(0, 1) * exact(half), keys)
