@@ -144,8 +144,7 @@ class _Proof:
 
     def run(self) -> Proven:
         """The widest cells first. Rounding is looked at where all else is good enough, for many cells together."""
-        lean = exact(max(part.lean for part in self.parts))
-        pairs = [(exact(a) - lean, exact(b) + lean) for a, b in self.intervals if a <= b]
+        pairs = [(exact(a), exact(b)) for a, b in self.intervals if a <= b]
         require(bool(pairs), f"{self} on no number")
         waiting = deque((*cell, 0) for a, b in pairs for cell in self._cut(a, b))
         ready: list[_Cell] = []
