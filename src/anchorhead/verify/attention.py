@@ -153,7 +153,7 @@ def _reads(
     if copies:
         context.steps.append(Step(where, "constant softmax", f"{copies} heads that copy or average", 0.0))
     nothing = Reads(np.zeros((layer.outputs, 1)), Forms.constants(np.zeros((1, 1))), np.zeros(1), np.ones(1))
-    found = read(context, taken, where, weights=False)
+    found = read(context, taken, where)
     return [[*mine, *more] or [nothing] for mine, more in zip(reads, found, strict=True)]
 
 

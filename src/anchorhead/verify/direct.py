@@ -49,7 +49,7 @@ Handed on, two products and a sum round by less than 4u of |scale q| + |shift|. 
 Groups: c_o times a head of b instead of sum_k V_ok w_k, for which the walk takes take_o times a head of its own base v:
 |c_o| error and sum_k w_k |c_o b_k - take_o v_k|, at most the largest of these. Sums are those of folding, or of fl(c_o)
 times what a softmax or a sigmoid reads: two roundings and n sums for n groups and a bias. The walk counts N sums for as
-many keys of these that are heard, which is no less where N >= n + 2; outputs that take fewer are granted two more.
+many keys of these as some output takes, no less where N >= n + 2; outputs that take fewer are granted two more.
 """
 
 from __future__ import annotations

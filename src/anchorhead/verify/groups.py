@@ -126,7 +126,11 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
     reads: list[Reads] = []
     moving = in_motion((one, part) for one, part, _ in groups)
     heads = _as_heads(context, [(one, values) for one, _, values in groups])
-    more = [(head.take != 0) * (len(one.keys) - 1) for (one, _, _), head in zip(groups, heads, strict=True) if head]
+    more = [
+        (head.take != 0) * (_counted(v[:, one.keys]) - 1)
+        for (one, _, v), head in zip(groups, heads, strict=True)
+        if head
+    ]
     few = sum(more, np.zeros(outputs)) < 2
     for (one, claimed, values), head in zip(groups, heads, strict=True):
         if one is None:
@@ -174,8 +178,8 @@ def valued(context: Context, groups: list, bias: np.ndarray | None, where: str) 
                 apart = np.abs(head.take - ratio * take) + 4 * OWN_UNIT * np.abs(head.take)
                 wrong, series = wrong + apart * size * SLACK, replace(series, alpha=series.alpha * ratio)
         part = replace(one.logits, values=base, value_error=np.zeros(len(base)), direct=tuple(direct), series=series)
-        taken.append(Taken(take, wrong, Unit(one, (part,), claimed)))
-    reads += read(context, [taken], where, weights=True)[0]
+        taken.append(Taken(take, wrong, Unit(one, (part,), claimed), _counted(own)))
+    reads += read(context, [taken], where)[0]
     if not reads:
         return Forms.constants((np.zeros(outputs) if bias is None else bias)[None])
     return context.added(reads, bias, None, None)
@@ -188,6 +192,11 @@ def _as_heads(context: Context, pairs: list) -> list[Weighed | None]:
     every = [None if one is None or one.every[0].whole else one.every for one, _ in pairs]
     logits = [None if one is None else (one[0].slopes, one[0].offsets, one[1]) for one in every]
     return context.directly.weighed(logits, np.stack([values for _, values in pairs], axis=1))
+
+
+def _counted(values: np.ndarray) -> int:
+    """How many keys some output takes: products with 0 are 0, and sums with it round nothing."""
+    return int(np.count_nonzero(values.any(axis=0)))
 
 
 def _follows(head: Weighed | None, claimed: Claimed | None) -> bool:

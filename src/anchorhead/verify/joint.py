@@ -23,11 +23,13 @@ from anchorhead.verify.scalar.part import Part
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """A unit, how much of it every output takes, and by how much that is off."""
+    """A unit, how much of it every output takes, and by how much that is off; keys: of how many keys outputs sum the
+    weights themselves, those that none of them takes aside, or 0: they sum what heads read."""
 
     take: np.ndarray
     off: np.ndarray
     unit: Unit
+    keys: int = 0
 
     def instead(self, first: np.ndarray, ratio: float, model: Arithmetic) -> np.ndarray:
         """How far outputs are off that are said to take so many times of the unit what they take of the first: beside
@@ -45,20 +47,19 @@ def in_motion(pairs: Iterable[tuple[Reading | None, Claimed | None]]) -> set[Nam
     return {claimed.of for one, claimed in pairs if one is not None and claimed is not None and not one.still}
 
 
-def read(context: Context, rows: Sequence[Sequence[Taken]], where: str, weights: bool) -> list[list[Reads]]:
-    """What every token reads of its units; weights: whether outputs sum the weights of all keys, or what heads read."""
+def read(context: Context, rows: Sequence[Sequence[Taken]], where: str) -> list[list[Reads]]:
+    """What every token reads of its units."""
     joined = [_joined(context, row) for row in rows]
     found = iter(context.explained([mine.unit for row in joined for mine in row], where))
     reads: list[list[Reads]] = []
     for row in joined:
         reads.append([])
         for mine in row:
-            one, parts = next(found), mine.unit.parts
-            terms = np.array([float(sum(len(part.values) for part in parts) if weights else len(parts))])
+            one, terms = next(found), np.array([float(mine.keys or len(mine.unit.parts))])
             if one is None:
                 reads[-1].append(replace(context.between(mine.take, mine.unit), terms=terms, off=mine.off))
             else:
-                size = np.array([one.mass if weights else one.reach])
+                size = np.array([one.mass if mine.keys else one.reach])
                 reads[-1].append(Reads(mine.take[:, None], one.form, size, terms, mine.off))
     return reads
 
@@ -85,7 +86,7 @@ def _together(context: Context, group: list[Taken]) -> Taken:
         parts = tuple(_times(part, ratio) for part in one.unit.parts)
         units.append(replace(one.unit, parts=parts))
         off = off + one.instead(first.take, ratio, context.model)
-    return Taken(first.take, off, joint(units, context.quantities))
+    return Taken(first.take, off, joint(units, context.quantities), sum(one.keys for one in group))
 
 
 def _times(part: Part, ratio: float) -> Part:

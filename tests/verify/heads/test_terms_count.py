@@ -71,6 +71,35 @@ def test_where_one_logit_may_be_anything_what_is_read_lies_between(half: float, 
         assert worst <= float(found[0, 0]) <= 1.1 * half + 10 * around
 
 
+@pytest.mark.parametrize(
+    ("steep", "low", "high", "by", "fine", "most"),
+    [
+        (1e3, -0.2, -0.03, 10.0, 8.0, 1.4),
+        (1e3, 0.01, 0.2, 0.0, 8.0, 2.4),
+        (1e2, -0.5, -0.12, 10.0, 1e-3, 3.0),
+    ],
+)
+def test_heads_that_lean_beyond_a_kink_are_off_there(
+    steep: float, low: float, high: float, by: float, fine: float, most: float
+) -> None:
+    """Gentle keys that read t, nearly, and a steep one that holds 0 and weighs all where t > 0, its logit off by so
+    much: for t' = t -+ 0.02 it is off -relu(-t) where for t it would not be, whatever the strips."""
+    lean, gentle, no = 0.02, np.array([-0.1, 0.1]), np.zeros(3)
+    slopes, offsets, values = np.array([*gentle, steep]), np.array([0.0, 0.0, np.log(2)]), np.array([-10.0, 10.0, 0.0])
+    part = Part(slopes, offsets, values, no, no, no, np.array([0.0, 0.0, by]), no, no, MODEL, whole=True, lean=lean)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anchorhead.verify.scalar.softmax.FINE", fine)
+        found = prove([part], Claim(adversary.expression("-relu(-x)"), 1.0, 0.0, 1.0, 0.0), [(low, high)], MODEL)
+    t, s = np.linspace(low, high, 61)[:, None], np.linspace(-lean, lean, 81)
+    weights = np.exp(gentle * (t + s)[..., None])
+    worst = 0.0
+    for wrong in (-by, by):
+        weight = np.exp(np.clip(steep * (t + s) + offsets[2] + wrong, -700, 700))
+        read = weights @ values[:2] / (weights.sum(axis=2) + weight)
+        worst = max(worst, float(np.abs(read - np.minimum(t, 0)).max()))
+    assert worst <= found.total <= most * worst
+
+
 def test_what_is_silent_weighs_nothing() -> None:
     with np.errstate(under="ignore"):
         assert np.exp(np.float64(-rounding.SILENT)) == 0
@@ -150,8 +179,8 @@ def test_slopes_of_a_softmax_are_enclosed() -> None:
     rng = np.random.default_rng(0)
     no = np.zeros(4)
     for _ in range(20):
-        slopes, offsets, values, own = rng.normal(size=(4, 4)) * [[9.0], [1.0], [3.0], [1.0]]
-        softmax = Softmax(Part(slopes, offsets, values, no, no, no, no, no, no, MODEL, own=own), MODEL)
+        slopes, offsets, values = rng.normal(size=(3, 4)) * [[9.0], [1.0], [3.0]]
+        softmax = Softmax(Part(slopes, offsets, values, no, no, no, no, no, no, MODEL), MODEL)
         keys, (at, half) = rng.permutation(4), rng.uniform(0, 1, 2) * [1.0, 1e-3]
         with precision():
             found = softmax.slope(exact(at) + arb(0, 1) * exact(half), keys)

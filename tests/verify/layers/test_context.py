@@ -137,7 +137,8 @@ def test_what_is_taken_of_units_that_are_joined_is_off_by_no_more() -> None:
     (same,) = _joined(context(), [first, replace(second, unit=loose)])
     assert same.off[1] >= 0.1
     third = Taken(3 * take + near, np.full(2, 1e-9), unit)
-    both = _together(context(), [first, third])
+    both = _together(context(), [replace(first, keys=2), replace(third, keys=3)])
+    assert both.keys == 5
     rounded = np.array([6.0, 3.0]) * MODEL.unit
     assert (both.off >= 2e-9 + (near + rounded) * most).all()
     assert (both.off <= 2e-9 + (near + rounded + 1e-14) * 1.002 * most).all()

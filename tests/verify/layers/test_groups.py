@@ -12,7 +12,7 @@ from anchorhead.verify import rounding
 from anchorhead.verify.context import Context
 from anchorhead.verify.forms import EXACT, Forms
 from anchorhead.verify.grammar import Linear, Softmax
-from anchorhead.verify.groups import _groups, after_groups, shares, valued
+from anchorhead.verify.groups import _counted, _groups, after_groups, shares, valued
 from anchorhead.verify.named import Table
 
 from ..heads.test_claims import claims
@@ -65,6 +65,15 @@ def test_outputs_whose_values_are_not_parallel_are_off_by_no_more() -> None:
         read = values @ (weights / weights.sum()) + np.array([0.25, 0.0])
         held = found.coefficients[0, :, 0] * np.tanh(t) + found.constant[0]
         assert (np.abs(read - held) <= found.error[0]).all()
+
+
+def test_sums_of_groups_count_the_keys_that_some_output_takes() -> None:
+    """Three groups of two keys, of which all weigh about 1 at an end: six terms round five times."""
+    own, unit = claims()
+    group = replace(unit.reading, logits=unit.parts[0]), TANH, np.array([[-1.0, 1.0]])
+    found = valued(Context(own.exact, MODEL, Table()), [group] * 3, None, "here")
+    assert 14 * MODEL.unit <= float(found.rounding[0, 0]) <= 25 * MODEL.unit
+    assert _counted(np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 2.0]])) == 2
 
 
 def test_groups_that_nobody_explains_lie_between_their_values() -> None:

@@ -161,7 +161,7 @@ DIRECT = (
     Mutation("groups.py", "_apart", "np.abs(own - meant)[:, live].max(axis=1, initial=0.0)", "0 * largest", _COUNTED),
     Mutation("groups.py", "_apart", "2 * few * model.unit * largest", "0.0",
              "weighed: groups that are alone are granted more"),
-    Mutation("groups.py", "valued", "(head.take != 0) * (len(one.keys) - 1)", "(len(one.keys) - 1)",
+    Mutation("groups.py", "valued", "(head.take != 0) * (_counted", "(_counted",
              "weighed: groups that are alone are granted more"),
     Mutation("groups.py", "valued", "np.maximum(wrong, _apart(", "np.minimum(wrong, _apart(", _COUNTED),
     Mutation("groups.py", "valued", "most * error, most * size", "0.0, most * size", _COUNTED),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from .mutations import Mutation
 
 # fmt: off
+_BEYOND = "terms_count: heads that lean beyond a kink are off there (1000.0, -0.2, -0.03, 10.0, 8.0, 1.4)"
+_STEEP = "terms_count: heads that lean beyond a kink are off there (1000.0, 0.01, 0.2, 0.0, 8.0, 2.4)"
+_COARSE = "terms_count: heads that lean beyond a kink are off there (100.0, -0.5, -0.12, 10.0, 0.001, 3.0)"
 LEMMAS = (
     Mutation("rounding.py", "Arithmetic.exp_error", "2 * EXP_ULPS * self.unit /", "0 * self.unit /",
              "head: logistic, float32", slow=True),
@@ -80,13 +83,17 @@ LEMMAS = (
              "terms_count: keys that may weigh something are kept"),
     Mutation("scalar/softmax.py", "Softmax.windows", "others + lost", "others",
              "terms_count: of many keys those matter that do on some cell"),
-    Mutation("scalar/cells.py", "_Proof._rounding", "1.001 * part.lean", "0.0 * part.lean",
+    Mutation("scalar/cells.py", "_Proof._rounding", "speed * part.lean * SLACK", "0.0",
              "terms_count: what a head is off by counts (lean)"),
+    Mutation("scalar/cells.py", "_Proof._rounding", "t[..., None] + strip", "t[..., None] + 0 * strip", _BEYOND),
+    Mutation("scalar/cells.py", "_Proof._rounding", "(half + strip, speed", "(half, speed", _COARSE),
+    Mutation("scalar/softmax.py", "Softmax.steepest", "(h + self.lean) / cut", "h / cut", _STEEP),
+    Mutation("scalar/softmax.py", "Softmax.steepest", "range(1 - cut, cut, 2)", "range(cut % 2, 1)", _STEEP),
     Mutation("scalar/cells.py", "_Proof._rounding", "[[cell.h] for", "[[max(cell.h, 1e-80)] for",
              "claims: heads on tiny numbers lean as well (300)"),
     Mutation("scalar/softmax.py", "Softmax.slope", "both + w * tilt * apart", "both + w * apart",
              "terms_count: slopes of a softmax are enclosed"),
-    Mutation("scalar/softmax.py", "Softmax.slope", "(both + own) / total", "both / total",
+    Mutation("scalar/softmax.py", "Softmax.slope", "tilts / total * (aparts / total)", "tilts / total",
              "terms_count: slopes of a softmax are enclosed"),
     Mutation("scalar/softmax.py", "Softmax.pieces", "np.log(total) + tilt * half", "np.log(total)",
              "terms_count: weights on a piece are no larger than is said"),

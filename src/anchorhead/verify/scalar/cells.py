@@ -12,9 +12,11 @@ Proof, on a cell t = c + h x, |x| <= 1. D = R - claim is analytic wherever f is,
 which is Taylor's theorem. The d_j come from quotients of series of balls at the point c, the bound on e from the same
 series with the whole cell as their constant term. The polynomial is bounded on equal pieces of the cell, to second
 order around their middles; on each piece the rounding of every part is added (`Softmax.rounding`), and that of their
-sum. Cells are halved until the largest sum is close to what it is at a point, or to what is good enough. Where f is
-not analytic (a kink), cells are halved until they are narrow, and then R and f are enclosed by balls, each on its own,
-or D by what it is at c and by balls of the difference quotients of both.
+sum. A part that leans is computed for some s, |s - t| <= lean, and what it reads is off r(t) by its rounding at s, at
+most the largest on strips that cover all such s of the piece, and by |r(s) - r(t)|, at most lean times the largest
+|r'| on strips that cover those of the cell. Cells are halved until the largest sum is close to what it is at a point,
+or to what is good enough. Where f is not analytic (a kink), cells are halved until they are narrow, and then R and f
+are enclosed by balls, each on its own, or D by what it is at c and by balls of the difference quotients of both.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ PIECES = 24
 CLOSE = 1.001
 """How far above its largest value at a point the bound may end."""
 NEGLIGIBLE = 1e-3
-"""Of one rounding of what keys hold: an error that is good enough, always."""
+"""Of one rounding of what keys hold: an error that is good enough, unless it is said what is."""
 REST = 0.002
 """Of what is aimed at, what the remainder of Taylor's theorem may be."""
 DEEPEST = 90
@@ -132,7 +134,7 @@ class _Proof:
         self.parts, self.intervals = parts, intervals
         self.claims = [_Claimed(claim), *map(_Claimed, claim.more)]
         nothing = NEGLIGIBLE * max(part.model.unit * part.largest(0.0) for part in parts)
-        self.floor, self.limit = 0.0, max(limit, nothing)
+        self.floor, self.limit = 0.0, limit or nothing
         self.added, self.straight = straight is not None, straight or Straight(relative=False)
 
     @property
@@ -142,8 +144,7 @@ class _Proof:
 
     def run(self) -> Proven:
         """The widest cells first. Rounding is looked at where all else is good enough, for many cells together."""
-        lean = exact(max(part.lean for part in self.parts))
-        pairs = [(exact(a) - lean, exact(b) + lean) for a, b in self.intervals if a <= b]
+        pairs = [(exact(a), exact(b)) for a, b in self.intervals if a <= b]
         require(bool(pairs), f"{self} on no number")
         waiting = deque((*cell, 0) for a, b in pairs for cell in self._cut(a, b))
         ready: list[_Cell] = []
@@ -235,7 +236,7 @@ class _Proof:
         cell = c + arb(0, 1) * h
         try:
             wide = [part.series(cell, h, keys, ORDER + 1) for part, keys in both]
-            leans = [above(abs(p.slope(cell + arb(0, p.lean), keys) * h)) if p.lean else None for p, keys in both]
+            leans = [p.steepest(c, h, keys) * half * SLACK if p.lean else None for p, keys in both]
         except Undecided:
             return None
         points = [part.series(c, h, keys, ORDER) for part, keys in both]
@@ -248,10 +249,7 @@ class _Proof:
             else min(above(abs(coefficient(one, 1))), sum(j * size[j] for j in range(1, ORDER)) * SLACK + ORDER * tail)
             for one, lean, size, tail in zip(wide, leans, sizes, tails, strict=True)
         ]
-        # halving tells no more of the slope of a part that leans further than the cell is wide
-        rise = [
-            size[1] if half > part.lean else most for part, size, most in zip(self.parts, sizes, speed, strict=True)
-        ]
+        rise = [size[1] if half > p.lean else most for p, size, most in zip(self.parts, sizes, speed, strict=True)]
         value = sum((p.v[keys[0]] for p, keys in both), exact(self.straight.bias))
         slope = sum((p.own[keys[0]] for p, keys in both), exact(self.straight.skip))
         here = sum(points, arb_series([value + slope * c, slope * h], prec=ORDER))
@@ -340,15 +338,19 @@ class _Proof:
         """On pieces x -+ edge of every cell: their middles, the rounding of R, and (2, parts, cells) bounds on what is
         read."""
         t, half = _places(cells, x, edge)
-        h = np.array([[cell.h] for cell in cells])
-        moves = np.where(edge > 0, half / h * 1.001, 0.0)  # float64 may leave the cell, if not a point
+        h, inside = np.array([[cell.h] for cell in cells]), np.where(edge > 0, half, 0.0)  # float64 may leave a point
         read = []
         for n, part in enumerate(self.parts):
-            speed = np.array([[cell.speed[n]] for cell in cells])
             near, leak = [cell.near[n] for cell in cells], np.array([cell.leak[n] for cell in cells])
-            rise = np.array([[cell.rise[n]] for cell in cells])
-            slide = np.where(edge > 0, speed, rise) / h * 1.001 * part.lean
-            read.append(part.rounding(t, half, speed * moves, near, leak, slide))
+            speed, rise = (np.array([[getattr(cell, one)[n]] for cell in cells]) for one in ("speed", "rise"))
+            speed = np.where(edge > 0, speed, rise) / h * 1.001
+            cut = max(part.strips(float(one), keys) for one, keys in zip(half.min(axis=1), near, strict=True))
+            strip = part.lean * SLACK / cut
+            at = t[..., None] + strip * np.arange(1 - cut, cut, 2)
+            wide, moves = (np.repeat(one, cut, axis=1) for one in (half + strip, speed * (inside + strip)))
+            found = part.rounding(at.reshape(len(t), -1), wide, moves, near, leak)
+            error, *sizes = (one.reshape(at.shape).max(axis=2) for one in found)
+            read.append([error + speed * part.lean * SLACK, *sizes])
         scale, far = self._scale(np.abs(t) - half), (np.abs(t) + half) * SLACK
         rounding, total = (np.sum([one[n] for one in read], axis=0) / scale for n in (0, 1))
         if self.added:

@@ -17,6 +17,7 @@ import numpy as np
 from flint import arb, arb_mat, arb_series
 
 from anchorhead.verify.balls import above, exact
+from anchorhead.verify.errors import require
 from anchorhead.verify.programs.expressions import Undecided
 from anchorhead.verify.rounding import (
     LARGE,
@@ -36,6 +37,8 @@ ORDER = 10
 AWAY = 90.0
 MANY = 24
 """So many anchors are looked at neighbour by neighbour."""
+STRIPS, FINE = 256, 8.0
+"""At most so many strips, in each of which logits move by 1 / FINE, either way."""
 KEPT = 64
 """Expansions that are kept."""
 
@@ -76,6 +79,7 @@ class Softmax:
     def __init__(self, part: Part, model: Arithmetic, terms: int | None = None) -> None:
         self.part, self.model, self.count, self.terms = part, model, len(part.slopes), terms
         self.lean = part.lean
+        require(not self.lean or part.own is None, "keys of which what they hold leans")
         own = np.zeros(self.count) if part.own is None else part.own
         columns = part.slopes, part.offsets, part.values, own
         self.a, self.g, self.v, self.own = ([exact(x) for x in column] for column in columns)
@@ -145,27 +149,38 @@ class Softmax:
             raise Undecided("softmax")
         return arb_series(upper, prec=order) / arb_series(lower, prec=order)
 
+    def strips(self, half: float, near: np.ndarray) -> int:
+        """Into how many strips what t leans by is cut, for pieces of such a half width: few of these, if they are wide
+        or weights change little."""
+        steep = FINE * float(np.ptp(self.part.slopes[near]))
+        return int(np.clip(np.ceil(self.lean * steep / max(1.0, half * steep)), 1, STRIPS))
+
+    def steepest(self, c: arb, h: arb, near: np.ndarray) -> float:
+        """A bound on |dr/dt| on a cell, and as far beyond as t leans, strip by strip if that is further than the cell
+        is wide: halving the cell would tell no more of it."""
+        cut = self.strips(0.0 if h < self.lean else above(h), near)
+        wide = (h + self.lean) / cut
+        return max(above(abs(self.slope(c + (arb(0, 1) + j) * wide, near))) for j in range(1 - cut, cut, 2))
+
     def slope(self, c: arb, near: np.ndarray) -> arb:
-        """dr/dt on a cell, less what the first key's own line rises by: with w the weights, H what keys hold, any A, V,
+        """dr/dt on a cell, of keys that hold values alone: with w the weights, any A and V,
 
-            sum_k w_k (a_k - A)(H_k - V) - (sum_k w_k (a_k - A)) (sum_k w_k (H_k - V)) + sum_k w_k (own_k - own_0).
+            sum_k w_k (a_k - A)(v_k - V) - (sum_k w_k (a_k - A)) (sum_k w_k (v_k - V)).
 
-        V is near the mean of H, and logits are taken relative to the key that would move it most, whose slope is A:
-        balls of keys that hold much, of either sign, are then narrow, and wide ones are of keys that hold about V.
+        V is near the mean, and logits are taken relative to the key that would move it most, whose slope is A: balls of
+        keys that hold much, of either sign, are then narrow, and wide ones are of keys that hold about V.
         """
-        keys, middle = near.tolist(), c.mid()
-        held = [self.v[k] + self.own[k] * middle for k in keys]
-        weights = self._weights(middle, keys, keys[0])
+        keys, held = near.tolist(), [self.v[k] for k in near.tolist()]
+        weights = self._weights(c.mid(), keys, keys[0])
         mean = (sum((w * x for w, x in zip(weights, held, strict=True)), arb(0)) / sum(weights, arb(0))).mid()
         gauge = max(zip(weights, held, keys, strict=True), key=lambda one: above(one[0] * abs(one[1] - mean)))[2]
-        total = tilts = aparts = both = own = arb(0)
+        total = tilts = aparts = both = arb(0)
         for w, k in zip(self._weights(c, keys, gauge), keys, strict=True):
-            tilt, apart = self.a[k] - self.a[gauge], self.v[k] + self.own[k] * c - mean
+            tilt, apart = self.a[k] - self.a[gauge], self.v[k] - mean
             total, tilts, aparts, both = total + w, tilts + w * tilt, aparts + w * apart, both + w * tilt * apart
-            own += w * (self.own[k] - self.own[keys[0]])
         if not total > 0:
             raise Undecided("softmax")
-        return (both + own) / total - tilts / total * (aparts / total)
+        return both / total - tilts / total * (aparts / total)
 
     def _weights(self, t: arb, keys: Sequence[int], gauge: int) -> list[arb]:
         """e^(logits), relative to one of the keys."""
@@ -186,8 +201,8 @@ class Softmax:
         return self.expansions[name]
 
     def pieces(self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None) -> Pieces:
-        """On pieces |s - t| <= half of cells, all (cells, pieces), and as far beyond as s leans: r less the heaviest
-        key's line moves by at most `speed` there; `near` are the keys that matter on each cell, by default all."""
+        """On pieces |s - t| <= half of cells, all (cells, pieces): r less the heaviest key's line moves by at most
+        `speed` there; `near` are the keys that matter on each cell, by default all."""
         if near is None:
             index, count = np.arange(self.count)[None], np.full((1, 1), self.count)
         else:
@@ -196,7 +211,7 @@ class Softmax:
         absent = (np.arange(index.shape[1]) >= count)[:, None]
         part = self.part.only(index[:, None])
         t, half = t[..., None], half[..., None]
-        half = half + 4 * OWN_UNIT * np.abs(t) + self.lean * SLACK
+        half = half + 4 * OWN_UNIT * np.abs(t)
         far, steep = np.abs(t) + half, np.abs(part.slopes)
         logits = part.slopes * t + part.offsets
         noise = 8 * OWN_UNIT * (steep * far + np.abs(part.offsets) + 1)
@@ -238,23 +253,16 @@ class Softmax:
         return Pieces(index[:, None], part, count, far, half, weights, upper, lam, held, away, result)
 
     def rounding(
-        self,
-        t: np.ndarray,
-        half: np.ndarray,
-        speed: np.ndarray,
-        near: Sequence[np.ndarray] | None,
-        leak: np.ndarray,
-        slide: np.ndarray | float = 0.0,
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """On `pieces` the rounding of what is read, bounds on |it| and on sum_k |w_k (v_k + own_k t)|; leak: bounds on
-        the weight of keys that are left out, (cells,); slide: by how much r moves where t leans, (cells, 1). What is
-        computed for a t that leans is off what r is there by its rounding, and that is off r by what it moves."""
-        on, (off, most) = self.pieces(t, half, speed + slide, near), self.part.direct
+        the weight of keys that are left out, (cells,)."""
+        on, (off, most) = self.pieces(t, half, speed, near), self.part.direct
         error, mass = self._read_error(on, on.count)
         if self.part.own is None and near is not None and (on.lam > LARGE).any():
             again = self._one_apart(on, t, half, near)
             error, mass = np.minimum(error, again[0]), np.minimum(mass, again[1])
-        error = np.maximum(error, off if self.part.series is None else 0.0) + slide + self.left_out(on, leak)
+        error = np.maximum(error, off if self.part.series is None else 0.0) + self.left_out(on, leak)
         return error, np.maximum(on.result + error, most), np.maximum(mass + error, most)
 
     def _read_error(self, on: Pieces, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -98,15 +98,9 @@ class Powers(Softmax):
         return (product + model.exp_error) * UP + 2 * model.tiny * (1 + abs(rate)) + 0 * far
 
     def rounding(
-        self,
-        t: np.ndarray,
-        half: np.ndarray,
-        speed: np.ndarray,
-        near: Sequence[np.ndarray] | None,
-        leak: np.ndarray,
-        slide: np.ndarray | float = 0.0,
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """Nothing leans. Numbers of keys are `k`, `k_off` bounds |k - mean k| on the piece, queries `stray` by so much
+        """Numbers of keys are `k`, `k_off` bounds |k - mean k| on the piece, queries `stray` by so much
         in all."""
         q, model, on = self.quotient, self.model, self.pieces(t, half, speed, near)
         k, own = self.powers[on.index], np.zeros(1) if on.part.own is None else on.part.own
