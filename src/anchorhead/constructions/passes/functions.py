@@ -102,15 +102,15 @@ def taken_apart(
 
     def of_way(way: SeveralVariables) -> Made:
         if way.becomes(request.form, request.layout) != "grids":
-            return _first(
+            return first_that_reaches(
                 forms_in_order(way, request.error, request.dtype), lambda form: of_neurons(form, way, request)
             )
         parts.require_plain(way, request)
         groupings = (way,) if request.placement == "uniform" else parts.groupings(way, request.causal)
         plain = replace(request, form="deep", layout="transformer")
-        return _first(groupings, lambda one: of_grids(one, plain))
+        return first_that_reaches(groupings, lambda one: of_grids(one, plain))
 
-    return _first(ways_of(target, request.placement), of_way)
+    return first_that_reaches(ways_of(target, request.placement), of_way)
 
 
 def proven_functions(target: SeveralVariables, request: BuildRequest) -> Network:
@@ -172,7 +172,7 @@ def shared_out(
     )
 
 
-def _first(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
+def first_that_reaches(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
     """What is made of the first way that reaches the error; where none does, the closest, or what stands against the
     first."""
     refused: list[AnchorheadError] = []
