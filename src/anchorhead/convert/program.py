@@ -30,7 +30,7 @@ def program(
 
     model       expressions as `ah.approximate` takes them, "x*y + sin(z)", or a model as `ah.convert` takes it: a
                 torch.nn.Sequential, a file of weights with activation=, an ONNX file, an MLP of scikit-learn, a spline,
-                a Maxout, a KernelSmoother; or a network or a head of ours, learners included: the program that it approximates
+                a Maxout, a KernelSmoother; or a network or head of ours, learners too: the program that it approximates
     on          an interval for each variable, {"x": (-1, 1), "y": (0, 2)}, or (-1, 1) for the only one; of a model, a
                 box such as (0, 1)
     tokens, features   of expressions: the input is (tokens, features); of a model, tokens= alone
