@@ -13,7 +13,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
-from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, PlacedFill, grid_drafts, placed_drafts
+from anchorhead.constructions.grids.grid_network import GridPlacement, filled_drafts
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.passes.prove import ProvenMlp
@@ -258,13 +258,11 @@ def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: 
     sums = np.eye(target.columns)[:, columns]
     name = f"grid of {', '.join(part.variables)}"
     if target.tokens is None:
-        drafts = grid_drafts(atom.sides, atom.outputs, GridFill(atom, part.variables))
-        return Part(name, drafts, places, sums)
+        return Part(name, filled_drafts(atom, None, part.variables), places, sums)
     outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in part.outputs)
     features = target.input_shape[-1]
     place = GridPlacement(target.tokens, features, places, outputs, causal and target.tokens > 1)
-    drafts = placed_drafts(atom.sides, place, PlacedFill(atom, part.variables, place=place))
-    return Part(name, drafts, tuple(range(features)), sums)
+    return Part(name, filled_drafts(atom, place, part.variables), tuple(range(features)), sums)
 
 
 def network_part(target: SeveralVariables, drafts: Sequence[Draft]) -> Part:
