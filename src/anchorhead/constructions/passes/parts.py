@@ -17,7 +17,6 @@ from anchorhead.constructions.grids.grid_network import GridPlacement, filled_dr
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.passes.prove import ProvenMlp
-from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.analysis.jump_search import find_jump_of
@@ -70,13 +69,6 @@ def require_plain(target: SeveralVariables, request: BuildRequest) -> None:
             f"layout={request.layout!r}: {why}, whose maps act on a token alone: use layout='transformer', or leave it "
             "out"
         )
-
-
-def even_grid(target: SeveralVariables, request: BuildRequest) -> Network:
-    """The paper's uniform grid, of all variables."""
-    require_uniform(target, request)
-    check_continuous(target)
-    return approximate_uniform_grid(target, request)
 
 
 def require_uniform(target: SeveralVariables, request: BuildRequest) -> None:
@@ -146,7 +138,6 @@ def require_continuous(target: SeveralVariables) -> None:
         raise AnchorheadError(
             f"{target}: not defined at {at}, where it is {y[bad.argmax()].tolist()}; choose another box"
         )
-
     check_continuous(target)
 
 
