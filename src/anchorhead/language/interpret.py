@@ -31,7 +31,7 @@ def values(program: Program, *x: Any, functions: Functions | None = None) -> np.
         arrays = [one[..., None, :] for one in arrays]
     for place, array in zip(program.inputs, arrays, strict=True):
         _require_shape(program, place, array)
-    found = run(program, arrays, Floats(np.longdouble), functions)[program.output]
+    found = run(program, arrays, Floats(), functions)[program.output]
     return found if program.token_axis else found[..., 0, :]
 
 

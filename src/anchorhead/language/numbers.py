@@ -1,4 +1,4 @@
-"""The numbers that programs are run over: floats, fractions, real and complex balls.
+"""The numbers that programs are run over: floats, fractions, real and complex balls; language.symbolic has expressions.
 
 One interpreter serves them all (language.interpret); what differs from one kind of number to the next is here: how a
 written constant becomes one, what a function does to an array of them, and the exponential and root that softmaxes and
@@ -40,13 +40,10 @@ class Numbers(Protocol):
 
 
 class Floats:
-    """float64, or extended precision for all but functions that bend; radii are left out."""
-
-    def __init__(self, dtype: Any = np.float64) -> None:
-        self.dtype = np.dtype(dtype)
+    """Extended precision where the machine has it, but for functions that bend, which are float64; without radii."""
 
     def constant(self, values: Array, radius: Array | None) -> Array:
-        return values.astype(self.dtype)
+        return values.astype(np.longdouble)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
         plain = len(expression.args) == 1 and expression.args[0].op == "variable"
@@ -55,7 +52,7 @@ class Floats:
         if plain and expression.op in ("relu", "abs"):
             z = at[str(expression.args[0].data)]
             return np.maximum(z, 0) if expression.op == "relu" else np.abs(z)
-        return np.asarray(expression.values(at)).astype(self.dtype)
+        return np.asarray(expression.values(at)).astype(np.longdouble)
 
     def softmax_mean(self, logits: Array, values: Array) -> Array:
         weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
