@@ -50,8 +50,8 @@ def program_of_model(
     if isinstance(target, Expression):
         if box.low.size != 1:
             raise AnchorheadError(f"on={on!r}: a spline has one variable, give its two ends")
-        ends = tuple((float(end.reshape(-1)[0]),) for end in (box.low, box.high))
-        return Entries((target,), target.variables or ("x",), *ends).program(), own
+        low, high = ((float(end.reshape(-1)[0]),) for end in (box.low, box.high))
+        return Entries((target,), target.variables or ("x",), low, high).program(), own
     whole = box.broadcast_to(target.input_shape if isinstance(target, Mlp) else (target.inputs,))
     return program_of(target, (whole.low, whole.high)), own
 
