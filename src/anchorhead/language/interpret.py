@@ -5,7 +5,9 @@ Quantities are arrays (..., tokens, features), with any axes of a batch in front
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -31,7 +33,7 @@ def values(program: Program, *x: Any, functions: Functions | None = None, **name
         arrays = [one[..., None, :] if one.ndim else one for one in arrays]
     for place, array in zip(program.inputs, arrays, strict=True):
         _require_shape(program, place, array)
-    found = run(program, arrays, Floats(np.longdouble), functions)[program.output]
+    found = run(program, arrays, Floats(), functions)[program.output]
     return found if program.token_axis else found[..., 0, :]
 
 
@@ -72,8 +74,8 @@ def computed(step: Step, of: Sequence[Array], numbers: Numbers, functions: Funct
     """One step, of the quantities that it uses."""
     match step:
         case Affine():
-            bias = numbers.constant(step.bias, step.bias_radius)
-            return sum((_mapped(term, q, numbers) for term, q in zip(step.terms, of, strict=True)), bias)
+            mapped = [_mapped(term, q, numbers) for term, q in zip(step.terms, of, strict=True)]
+            return reduce(operator.add, (*mapped, numbers.constant(step.bias, step.bias_radius)))
         case Apply():
             return _applied(step, of, numbers, functions)
         case Dot():
@@ -133,9 +135,10 @@ def _attended(step: Attend, of: Sequence[Array], numbers: Numbers) -> Array:
         return values.sum(axis=-2, keepdims=True) / values.shape[-2]
     logits = of[1] @ np.swapaxes(of[2], -1, -2)
     if step.mask is None:
-        return numbers.softmax(logits) @ values
-    rows = [numbers.softmax(logits[..., i, : i + 1]) for i in range(logits.shape[-2])]
-    return np.stack([(row[..., None, :] @ values[..., : i + 1, :])[..., 0, :] for i, row in enumerate(rows)], axis=-2)
+        return numbers.softmax_mean(logits, values)
+    seen = range(1, logits.shape[-2] + 1)
+    rows = [numbers.softmax_mean(logits[..., k - 1 : k, :k], values[..., :k, :]) for k in seen]
+    return np.concatenate(rows, axis=-2)
 
 
 def repeated(step: Repeat, of: Sequence[Array], run: Callable[[Program, Sequence[Array]], list[Array]]) -> Array:
