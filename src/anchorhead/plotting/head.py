@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorhead.constructions.single.certified_head import Head
-from anchorhead.decimals import counted
+from anchorhead.decimals import counted, shortened
 from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.head_view import HeadView, Keys
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ _VISIBLE = 0.05  # of the bound: a rounding term below this would not show in th
 _CLOSE = 0.98  # of an anchor's largest weight: where its number may stand
 
 
-def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
+def draw_head(thing: Head | Network, page: Page) -> Figure:
     """Target and head, their difference and its band, and the attention weights of each part, over s."""
     head = HeadView.of(thing)
     drawn = head.parts[:MAX_PARTS]
@@ -59,7 +59,7 @@ def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) 
         label = "target" if m == 0 else None
         axes.plot(s, exact[:, m], color=style.pale(), linewidth=style.points(9), label=label)
     for m, colour in zip(range(drawn), style.series(), strict=False):
-        axes.plot(s, computed[:, m], color=colour, label=_plain(short(names[m])))
+        axes.plot(s, computed[:, m], color=colour, label=style.label(names[m], LONGEST_NAME))
     axes.set_ylabel("output")
     axes.margins(y=0.1)
     axes.grid(True)
@@ -148,7 +148,7 @@ def _listed(group: list[int]) -> str:
 
 
 def _heading(head: HeadView) -> str:
-    return f"{short(head.target.name)} on [{head.on[0]:g}, {head.on[1]:g}]"
+    return f"{shortened(head.target.name, LONGEST_NAME)} on [{head.on[0]:g}, {head.on[1]:g}]"
 
 
 def _note(head: HeadView) -> str:
@@ -157,13 +157,3 @@ def _note(head: HeadView) -> str:
     certificate = head.certificate
     known = f"{certificate.kind}: {certificate.error_in_words}"
     return f"{counted(head.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"
-
-
-def short(name: str) -> str:
-    """A name that fits into a title."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
-def _plain(name: str) -> str:
-    """A name that is no formula, whatever signs it holds."""
-    return name.replace("$", r"\$")

@@ -12,7 +12,7 @@ from anchorhead.language.forms import ramp_of
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.proof.search.search import Segments
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MAX_DRAWN = 6
 """Of more output features than these, the first are drawn."""
 
 
-def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
+def draw_network(network: Network, page: Page) -> Figure:
     """Target and network over s = w·x + t above, their difference and the proven bound below."""
     certificate = network.certificate
     if network.program is None or network.construction != "truncated linear" or certificate is None:
