@@ -10,7 +10,7 @@ from anchorhead.constructions.single.certified_head import Head
 from anchorhead.decimals import counted, shortened
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.plotting.head_view import HeadView, Keys
+from anchorhead.plotting.head_view import HeadView
 from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ _CLOSE = 0.98  # of an anchor's largest weight: where its number may stand
 def draw_head(thing: Head | Network, page: Page) -> Figure:
     """Target and head, their difference and its band, and the attention weights of each part, over s."""
     head = HeadView.of(thing)
-    drawn = head.parts[:MAX_PARTS]
+    parts = head.atom.parts
+    drawn = parts[:MAX_PARTS]
     heights = [3.0, 2.6, *([2.2] if len(drawn) == 1 else [1.5] * len(drawn))]
     figure = page.figure(8.4, 2.4 + sum(heights))
     top, middle, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
@@ -41,9 +42,9 @@ def draw_head(thing: Head | Network, page: Page) -> Figure:
     _functions(top, head, s, computed)
     _error(middle, head, s, computed)
     for number, (axes, part) in enumerate(zip(below, drawn, strict=True), start=1):
-        axes.set_ylabel(f"weight,\npart {number}" if len(head.parts) > 1 else "weight")
-        _weights(axes, part, s, s - head.origin)
-    left_out = "" if len(drawn) == len(head.parts) else f", the first {len(drawn)} parts drawn"
+        axes.set_ylabel(f"weight,\npart {number}" if len(parts) > 1 else "weight")
+        _weights(axes, s, head.weights(part, s))
+    left_out = "" if len(drawn) == len(parts) else f", the first {len(drawn)} parts drawn"
     below[-1].set_xlabel("query s")
     top.set_xlim(*head.on)
     figure.align_ylabels()
@@ -91,13 +92,12 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
     style.heading(axes, "", legend=True)
 
 
-def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
+def _weights(axes: Axes, s: np.ndarray, weights: np.ndarray) -> None:
     """A line an anchor, coloured in the order of slopes; its number stands where it weighs most."""
     from matplotlib import colormaps
     from matplotlib.patheffects import withStroke
 
-    count, weights = len(part), part.weights(query)
-    highest = float(weights.max())
+    count, highest = weights.shape[1], float(weights.max())
     colours = colormaps["viridis"](np.linspace(*((0.25, 1.0) if style.is_dark() else (0.0, 0.82)), count))
     for k, colour in enumerate(colours):
         axes.plot(s, weights[:, k], color=colour, linewidth=style.points(2.2 if count <= MAX_NUMBERED else 1.0))
@@ -152,8 +152,9 @@ def _heading(head: HeadView) -> str:
 
 
 def _note(head: HeadView) -> str:
-    parts = f" in {len(head.parts)} softmaxes that add up" if len(head.parts) > 1 else ""
-    numbered = ", numbered below" if any(len(part) <= MAX_NUMBERED for part in head.parts) else ""
+    count = len(head.atom.parts)
+    parts = f" in {count} softmaxes that add up" if count > 1 else ""
+    numbered = ", numbered below" if any(len(part) <= MAX_NUMBERED for part in head.atom.parts) else ""
     certificate = head.certificate
     known = f"{certificate.kind}: {certificate.error_in_words}"
-    return f"{counted(head.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"
+    return f"{counted(head.atom.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"
