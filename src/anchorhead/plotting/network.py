@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorhead.conditions import Excluded
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.forms import ramp_of
@@ -35,10 +36,9 @@ def draw_network(network: Network, page: Page) -> Figure:
     target = ramp_of(network.program)
     bound = certificate.bound
     s, computed, exact = _values(network, target, certificate.on)
-    left_out = np.zeros(len(s), bool)
-    for low, high in certificate.excluded:
-        left_out |= (s > low) & (s < high)
-    exact[left_out] = np.nan
+    left_out = certificate.condition(Excluded)
+    if left_out is not None:
+        exact[~left_out.holds(s)] = np.nan
     figure = page.figure(8.4, 7.0)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     drawn = min(target.outputs, MAX_DRAWN)
