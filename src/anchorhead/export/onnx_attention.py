@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from onnx import numpy_helper
@@ -71,7 +72,7 @@ def _read(graph: Graph, module: AttentionModule, kind: Kind, queries: Flow, keys
     return reduce(graph.add, parts)
 
 
-def _part(graph: Graph, weights: Flow, seen: Kind, visible: tuple[Kind, ...], counts: dict[Kind, int]) -> Flow:
+def _part(graph: Graph, weights: Flow, seen: Kind, visible: tuple[Kind, ...], counts: dict[Kind, Any]) -> Flow:
     """The weights of one kind of token. How many inputs there are may be free: ends are counted from the back."""
     behind = sum(counts[kind] for kind in visible[visible.index(seen) + 1 :])
     start = 0 if seen == visible[0] else -(behind + counts[seen])
