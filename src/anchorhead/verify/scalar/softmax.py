@@ -37,8 +37,8 @@ ORDER = 10
 AWAY = 90.0
 MANY = 24
 """So many anchors are looked at neighbour by neighbour."""
-STRIPS, FINE = 256, 8.0
-"""At most so many strips, in each of which logits move by 1 / FINE, either way."""
+STRIPS, FINE = 1024, 8.0
+"""Strips in which logits move by 1 / FINE, either way; as many keys are looked at in all of them together, or fewer."""
 KEPT = 64
 """Expansions that are kept."""
 
@@ -153,7 +153,7 @@ class Softmax:
         """Into how many strips what t leans by is cut, for pieces of such a half width: few of these, if they are wide
         or weights change little."""
         steep = FINE * float(np.ptp(self.part.slopes[near]))
-        return int(np.clip(np.ceil(self.lean * steep / max(1.0, half * steep)), 1, STRIPS))
+        return int(np.clip(np.ceil(self.lean * steep / max(1.0, half * steep)), 1, max(STRIPS // len(near), 1)))
 
     def steepest(self, c: arb, h: arb, near: np.ndarray) -> float:
         """A bound on |dr/dt| on a cell, and as far beyond as t leans, strip by strip if that is further than the cell
