@@ -200,14 +200,11 @@ class Softmax:
             self.expansions[name] = slopes, arb_mat(rows)
         return self.expansions[name]
 
-    def pieces(self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None) -> Pieces:
+    def pieces(self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray]) -> Pieces:
         """On pieces |s - t| <= half of cells, all (cells, pieces): r less the heaviest key's line moves by at most
-        `speed` there; `near` are the keys that matter on each cell, by default all."""
-        if near is None:
-            index, count = np.arange(self.count)[None], np.full((1, 1), self.count)
-        else:
-            widest, count = max(map(len, near)), np.array([[len(keys)] for keys in near])
-            index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
+        `speed` there; `near` are the keys that matter on each cell."""
+        widest, count = max(map(len, near)), np.array([[len(keys)] for keys in near])
+        index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
         absent = (np.arange(index.shape[1]) >= count)[:, None]
         part = self.part.only(index[:, None])
         t, half = t[..., None], half[..., None]
@@ -253,13 +250,13 @@ class Softmax:
         return Pieces(index[:, None], part, count, far, half, weights, upper, lam, held, away, result)
 
     def rounding(
-        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray], leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """On `pieces` the rounding of what is read, bounds on |it| and on sum_k |w_k (v_k + own_k t)|; leak: bounds on
         the weight of keys that are left out, (cells,)."""
         on, (off, most) = self.pieces(t, half, speed, near), self.part.direct
         error, mass = self._read_error(on, on.count)
-        if self.part.own is None and near is not None and (on.lam > LARGE).any():
+        if self.part.own is None and (on.lam > LARGE).any():
             again = self._one_apart(on, t, half, near)
             error, mass = np.minimum(error, again[0]), np.minimum(mass, again[1])
         error = np.maximum(error, off if self.part.series is None else 0.0) + self.left_out(on, leak)
