@@ -91,9 +91,10 @@ class Softmax:
         return float(held.max()) * SLACK if self.count else 0.0
 
     def windows(self, c: np.ndarray, h: np.ndarray) -> list[tuple[np.ndarray, float]]:
-        """For cells |t - c| <= h, (cells,): the keys that matter, the heaviest at the middle first, and a bound on the
-        weight of the others, as computed: logits that are off by `wrong` may weigh e^wrong more. Of many keys those are
-        looked at that matter on the smallest interval around all cells."""
+        """For cells |t - c| <= h, (cells,), and as far beyond as t leans: the keys that matter, the heaviest at the
+        middle first, and a bound on the weight of the others, as computed: logits that are off by `wrong` may weigh
+        e^wrong more. Of many keys those are looked at that matter on the smallest interval around all cells."""
+        h = (h + self.lean) * SLACK
         if self.count < MANY or not len(c):
             return self._windows(self.part, c, h)
         low, high = float((c - h).min()), float((c + h).max())
@@ -112,7 +113,7 @@ class Softmax:
         wrong = wrong + wrong.max(axis=1, keepdims=True)
         top = logits.argmax(axis=1)[:, None]
         gap = np.take_along_axis(logits - noise, top, axis=1) - logits - noise - wrong
-        gap = gap - np.abs(part.slopes - part.slopes[top]) * (h + part.lean) * SLACK
+        gap = gap - np.abs(part.slopes - part.slopes[top]) * h * SLACK
         np.put_along_axis(gap, top, -np.inf, axis=1)
         near = ~(gap >= AWAY)
         others = np.where(near, 0.0, np.exp(-np.clip(gap, AWAY, 700.0))).sum(axis=1) * SLACK
