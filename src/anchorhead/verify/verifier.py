@@ -201,12 +201,15 @@ def _verify_folder(folder: Path, known: _Known) -> str:
     require(known.given is None and known.prompt is None, "a folder is verified without a function and a prompt")
     known.unverified.append("the Python code in the folder")
     known.assumptions += ["arithmetic: that of the folder's dtype, exp within 4 ulp, sums in any order"]
-    for layer in verify_folder(folder, known.tell):
+    layers = verify_folder(folder, known.tell)
+    for layer in layers:
         on = f"heads within {layer.relative:.3g} max(1, |s|) for s in [{layer.low:.4g}, {layer.high:.4g}]"
         known.steps.append(Step(layer.name, "feed-forward layer", on, layer.bound))
         known.stated = float(np.fmax(known.stated, layer.stated))
         known.found = float(np.fmax(known.found, layer.bound))
-    return "in every layer, on all that its norm puts out, for the evaluations 'plain', 'direct' and 'powers'"
+    covered = [f"'{one}'" for one in layers[0].evaluations if all(one in layer.evaluations for layer in layers)]
+    require(bool(covered), "no evaluation is stated of all layers")
+    return f"in every layer, on all that its norm puts out, for the evaluations {', '.join(covered)}"
 
 
 def _as_built(

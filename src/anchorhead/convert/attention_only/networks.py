@@ -85,7 +85,7 @@ class LayerNetworks(Sequence[Network]):
         known = Derivation(lemma, entries=(entry,))
         network = network.with_(program=_program(function, asks, carries, down, layer.certificate), derivation=known)
         if layer.certificate.kind != "proven":
-            return network.with_(certificate=replace(layer.certificate, dtype=dtype))
+            return network.with_(certificate=replace(layer.certificate, dtype=dtype, evaluations=("plain",)))
         phi = Steepness(layer.relative, *activation.on(reach))
         underflow = 0.0 if carries is None else gate_underflow([part.factor for part in parts], dtype)
         ends = asked_of_heads(layer.low, layer.high)
@@ -147,4 +147,12 @@ def _certificate(network: Network, claim: SelfKeys, readout: Affine, known: Cert
     bound = prove_on_image(network, [claim], readout, image)
     heads, rest = bound.worst
     terms = Term("error", heads, "heads"), Term("rounding", rest, "network")
-    return replace(known, dtype=network.dtype, bound=stated_bound(bound.total), terms=terms)
+    method = "the walk along the network as it is written, every head's dot products in an order of their own"
+    return replace(
+        known,
+        dtype=network.dtype,
+        bound=stated_bound(bound.total),
+        terms=terms,
+        method=method,
+        evaluations=("plain",),
+    )
