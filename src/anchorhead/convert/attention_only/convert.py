@@ -89,8 +89,8 @@ def attention_only(
     progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     The result is a model of transformers: it generates, saves and loads as the original does. Saved folders carry their
-    code: AutoModel.from_pretrained(folder, trust_remote_code=True); without that they do not load. After
-    model.save_pretrained(folder), report.save(folder) writes what is stated beside it, and ah.check(folder) verifies it.
+    code: AutoModel.from_pretrained(folder, trust_remote_code=True); without that they do not load. report.save(folder)
+    writes beside a saved model what is stated of it, which ah.check(folder) verifies.
 
     The model must be what transformers builds of its config: maps are exactly torch.nn.Linear or Conv1D, without
     adapters, hooks (but those that move tensors between devices) or quantisation. Parametrizations are resolved.
