@@ -48,10 +48,10 @@ class LayerNetworks(Sequence[Network]):
     >>> len(networks), networks[0].certificate.kind, networks[0].layers[1].mask
     (2, 'proven', 'self+registers')
 
-    A network has a certificate of its own, for the evaluation "plain" alone, and in float32 a larger one than the report
-    has for the layer: as attention is written, s is computed anew for each map that takes it, as query and as the
-    token's own value, and of gated neurons for either head, each a dot product whose order is its own. These may round
-    apart. The heads of the model take one s for all (`attend.py`), and the report's certificate is about them.
+    A network has a certificate of its own, for the evaluation "plain" alone, with a larger bound in float32 than the
+    report has for the layer: as attention is written, s is computed anew for each map that takes it, as query and as
+    the token's own value, and of gated neurons for either head, each a dot product whose order is its own. These may
+    round apart. The heads of the model take one s for all (`attend.py`): the report's certificate is about them.
     """
 
     def __init__(self, model: Any, report: AttentionOnlyReport) -> None:
