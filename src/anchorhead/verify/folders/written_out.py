@@ -49,7 +49,7 @@ from anchorhead.verify.folders.layer import ROOM, Map, Norm, Range, length, rang
 from anchorhead.verify.grammar import Attention, Network
 from anchorhead.verify.programs.expressions import Expression, Undecided
 from anchorhead.verify.programs.program import Affine, Apply, Input, Program
-from anchorhead.verify.rounding import OWN_UNIT, Arithmetic, arithmetic_of
+from anchorhead.verify.rounding import OWN_UNIT, Arithmetic, arithmetic_of, power_of_two
 from anchorhead.verify.scalar.part import silent
 from anchorhead.verify.scalar.softmax import Softmax
 from anchorhead.verify.self_keys.gate import GatePart, underflow, verify_gate
@@ -99,11 +99,11 @@ def verify_written_out(network: Network, program: Program, certificate: Certific
     parts = parts_of(network, target, s, model)
     reached, rest = _errors(target, parts, s, norm, model)
     require(bool((rest < certificate.bound).all()), f"rounding alone may be {rest.max():.6g}, more than is stated")
-    left = (certificate.bound - rest) / np.where(reached > 0, reached * ROOM, math.inf)
-    within = float(np.where(reached > 0, left, math.inf).min()) * (1 - 1e-9)
+    left = (certificate.bound * (2 - ROOM) - rest) / np.where(reached > 0, reached, math.inf)
+    within = float(np.where(reached > 0, left, math.inf).min())
     require(math.isfinite(within), "a layer of which nothing leaves")
     _verify_heads(target, parts, s, within, model)
-    found = float((rest + within * reached).max()) * ROOM
+    found = float((rest + within * reached).max())
     require(found <= certificate.bound, f"only {found:.6g} could be shown")
     kind = "self key" if target.carries is None else "gated pair"
     words = f"{len(s.magnitude)} neurons, heads within {within:.3g} max(1, |s|) for s in [{s.low:.4g}, {s.high:.4g}]"
@@ -165,7 +165,7 @@ def parts_of(network: Network, target: Target, s: Range, model: Arithmetic) -> l
     embed, layers = network.embed, network.layers
     good = len(layers) == 1 and isinstance(layers[0], Attention) and network.output == "input" and network.token_axis
     good = good and layers[0].mask == "self+registers" and layers[0].skip is None and layers[0].grid is None
-    good = good and not len(embed.states) and embed.source is None
+    good = good and not len(embed.states) and embed.source is None and len(embed.weight) == len(embed.bias) == 1
     require(good, "a network of any number of tokens is verified where it is one attention of registers and oneself")
     layer, (size, d), (n, _) = layers[0], embed.weight.shape[1:], target.asks.weight.shape
     constants, registers, heads = embed.bias[0], embed.registers, layer.heads
@@ -173,10 +173,10 @@ def parts_of(network: Network, target: Target, s: Range, model: Arithmetic) -> l
     plain = np.array_equal(embed.weight[0], np.eye(size, d)) and not constants[:d].any() and constants[d] == 1
     require(plain and not registers[:, : d + 1].any(), "tokens that are not [z, 1, constants], registers that are")
     require(layer.query.shape[1] == 2 and layer.value.shape[1] == 1, "queries that are not [s, 1], or several values")
-    asked, one = layer.query.reshape(heads // n, n, 2, size), np.eye(size)[d]
+    asked = layer.query.reshape(heads // n, n, 2, size)
     same = (asked[:, :, 0, :d] == target.asks.weight).all() and (asked[:, :, 0, d] == target.asks.bias).all()
     require(same and not asked[:, :, 0, d + 1 :].any(), "queries that are not the program's pre-activations")
-    require(bool((asked[:, :, 1] == one).all()), "queries that are not [s, 1]")
+    require(bool((asked[:, :, 1] == (np.arange(size) == d)).all()), "queries that are not [s, 1]")
     weight = layer.output[..., 0].reshape(heads // n, n, -1)
     bias = np.zeros(layer.outputs) if layer.bias is None else layer.bias
     same = weight.shape[2] == len(target.down.weight) and (weight == target.down.weight.T).all()
@@ -230,13 +230,16 @@ def _room(found: Range, linear: Map, model: Arithmetic) -> Range:
 
 def _apart(part: Part, shown: Range, meant: Map, known: Range, norm: Norm, model: Arithmetic) -> np.ndarray:
     """e_p: of the row that is stored from factor times what is meant, and what the row's own dot product rounds by.
-    Here factor times a weight rounds once, and its difference: of what products add up to, which `known` rounds by."""
+    Here factor times a weight rounds once, unless the factor is a power of two, and a constant is taken off: errors of
+    what products add up to, by which `known` is rounded. Differences of what is equal are 0."""
     off = Map(
         part.value.weight - part.factor * meant.weight, part.value.bias - part.factor * meant.bias - part.constant
     )
     products = known.rounding / model.gamma(meant.weight.shape[1] + 1)
-    own = 4 * OWN_UNIT * (abs(part.factor) * products + abs(part.constant))
-    return (range_of(off, norm, model).magnitude + own + shown.rounding) * ROOM
+    exactly = power_of_two(np.array(part.factor)) and part.constant == 0
+    own = 0.0 if exactly else 2 * OWN_UNIT * (abs(part.factor) * products + abs(part.constant))
+    rounded = shown.rounding if part.value.weight.any() else 0.0  # a constant is one product with 1
+    return (range_of(off, norm, model).magnitude + own + rounded) * ROOM
 
 
 def _errors(target: Target, parts: list[Part], s: Range, norm: Norm, model: Arithmetic) -> tuple[np.ndarray, ...]:
@@ -253,8 +256,8 @@ def _errors(target: Target, parts: list[Part], s: Range, norm: Norm, model: Arit
     read, held = np.abs(target.down.bias), 0.0
     for part in parts:
         more, each, whole = 1 + float(model.gamma(2 * len(part.slopes) + 8)), np.full(n, part.largest), 0.0
+        shown = _room(range_of(part.value, norm, model), part.value, model)
         if part.own is not None:
-            shown = _room(range_of(part.value, norm, model), part.value, model)
             wrong = _apart(part, shown, meant, s if u is None else u, norm, model)
             moved = moved + more * (wrong + (abs(part.factor) * s.rounding if u is None else 0.0))
             each, whole = np.maximum(each, shown.magnitude), shown.length
