@@ -41,7 +41,7 @@ import numpy as np
 from flint import arb
 
 from anchorhead.verify.balls import above, below, hull, precision
-from anchorhead.verify.certificate import Certificate, require_only
+from anchorhead.verify.certificate import Certificate
 from anchorhead.verify.context import Step
 from anchorhead.verify.errors import NotVerified, number, require
 from anchorhead.verify.folders.activations import ACTIVATIONS, Activation
@@ -92,7 +92,6 @@ def verify_written_out(network: Network, program: Program, certificate: Certific
     """What follows, at most what is stated, and by which lemma; NotVerified where the bound does not follow."""
     model = arithmetic_of(network.dtype)
     require(certificate.evaluations == ("plain",), "a layer that is written out has no other evaluation than 'plain'")
-    require_only(certificate, "image of a norm")
     require(len(certificate.conditions) == 1, "tokens that are not said to be what a norm puts out")
     norm, target = norm_of(certificate.conditions[0]), target_of(program)
     s = _room(range_of(target.asks, norm, model), target.asks, model)
@@ -113,7 +112,8 @@ def verify_written_out(network: Network, program: Program, certificate: Certific
 def norm_of(condition: Mapping[str, Any]) -> Norm:
     """What the certificate says of tokens: it is the claim, and no more is known of the norm."""
     fields = {"kind", "norm", "scale", "shift", "slack", "rounding"}
-    require(set(condition) == fields and condition["norm"] in ("LayerNorm", "RMSNorm"), "a condition is damaged")
+    good = set(condition) == fields and condition["kind"] == "image of a norm"
+    require(good and condition["norm"] in ("LayerNorm", "RMSNorm"), "a condition that is none on what a norm puts out")
     good = all(isinstance(condition[name], list) for name in ("scale", "shift"))
     require(good, "the condition on what a norm puts out has no scale or shift")
     scale, shift = (np.array([number(x, name) for x in condition[name]]) for name in ("scale", "shift"))
