@@ -61,12 +61,19 @@ CLOSE = 1.001
 
 
 @dataclass(frozen=True, eq=False)
+class Rows(Map):
+    """A map that has a bias: every dot product has a term for it."""
+
+    bias: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Target:
     """What the program says: down phi(asks z), or, gated, down (phi(asks z) * carries z)."""
 
-    asks: Map
-    carries: Map | None
-    down: Map
+    asks: Rows
+    carries: Rows | None
+    down: Rows
     activation: Activation
 
 
@@ -79,7 +86,7 @@ class Part:
     offsets: list[float]
     values: list[float]
     own: tuple[float, float] | None
-    value: Map
+    value: Rows
     factor: float
     constant: float
 
@@ -126,16 +133,18 @@ def norm_of(condition: Mapping[str, Any]) -> Norm:
 def target_of(program: Program) -> Target:
     """Input, asks, perhaps carries, phi, down: these steps and no others."""
     given, *maps, apply, last = program.steps if len(program.steps) in (4, 5) else (None,) * 4
-    known = isinstance(given, Input) and isinstance(apply, Apply) and given.tokens is None
-    places = tuple(range(1, len(program.steps) - 2))
-    require(known and program.outputs == (len(program.steps) - 1,), "a program that is no feed-forward layer")
-    require(apply.of == places and len(apply.functions) == 1, "a program that is no feed-forward layer")
+    places, other = tuple(range(1, len(program.steps) - 2)), NotVerified("a program that is no feed-forward layer")
+    if not isinstance(given, Input) or not isinstance(apply, Apply) or given.tokens is not None:
+        raise other
+    if program.outputs != (len(program.steps) - 1,) or apply.of != places or len(apply.functions) != 1:
+        raise other
     asks, *carries = (_map(one, 0) for one in maps)
     down, (function,) = _map(last, len(program.steps) - 2), apply.functions
     neurons, inputs = asks.weight.shape
     fits = all(one.weight.shape == asks.weight.shape for one in carries) and inputs == len(given.features)
     fits = fits and len(apply.which) == neurons == down.weight.shape[1]
-    require(fits and isinstance(function, Expression), "the maps of the program do not fit")
+    if not fits or not isinstance(function, Expression):
+        raise NotVerified("the maps of the program do not fit")
     phi = function if not carries else _without(function, apply.arguments[1])
     require(phi.variables == (apply.arguments[0],) == ("x",), "a function of something else than a pre-activation")
     found = [one for one in ACTIVATIONS.values() if one.function.key == phi.key]
@@ -143,11 +152,11 @@ def target_of(program: Program) -> Target:
     return Target(asks, carries[0] if carries else None, down, found[0])
 
 
-def _map(step: Any, of: int) -> Map:
+def _map(step: Any, of: int) -> Rows:
     good = isinstance(step, Affine) and step.of == (of,) and step.weights[0].ndim == 2
     good = good and step.radii[0] is None and step.bias_radius is None
     require(good and step.bias.shape == (1, len(step.weights[0])), "a map of the program that is not one of each token")
-    return Map(step.weights[0], step.bias[0])
+    return Rows(step.weights[0], step.bias[0])
 
 
 def _without(function: Expression, name: str) -> Expression:
@@ -188,8 +197,8 @@ def parts_of(network: Network, target: Target, s: Range, model: Arithmetic) -> l
         slope, offset = (_picked(key[:, row, d + 1 :]) + d + 1 for row in range(2))
         held = _picked(value[:, d + 1 :]) + d + 1
         require(not key[..., : d + 1].any() and constants[held] == 0, "keys of z, or a token with a register's value")
-        columns = [np.concatenate([constants[[k]], registers[:, k]]) for k in (slope, offset, held)]
-        found.append(_part(*columns, Map(value[:, :d], value[:, d]), target, s, model))
+        columns = np.concatenate([constants[None], registers])[:, [slope, offset, held]].T
+        found.append(_part(columns, Rows(value[:, :d], value[:, d]), target, s, model))
     return found
 
 
@@ -200,39 +209,38 @@ def _picked(rows: np.ndarray) -> int:
     return column
 
 
-def _part(
-    slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, value: Map, target: Target, s: Range, model: Arithmetic
-) -> Part:
-    """Keys that are heard, the token's own being the first of those that are given."""
+def _part(columns: np.ndarray, value: Rows, target: Target, s: Range, model: Arithmetic) -> Part:
+    """Slopes, offsets and values of keys that are heard; of those that are given the first is the token's own."""
+    slopes, offsets, values = columns
     far = max(-s.low, s.high)
     require(bool((np.abs(slopes) * far + np.abs(offsets)).max() < model.largest / 4), "a logit may overflow")
     loud = ~silent(stored(slopes, offsets, values, None, model), [(s.low, s.high)], model)
     own = (float(slopes[0]), float(offsets[0])) if loud[0] else None
-    kept = [column[1:][loud[1:]].tolist() for column in (slopes, offsets, values)]
+    heard = columns[:, 1:][:, loud[1:]]
     tell = target.asks if target.carries is None else target.carries
     unit = float(np.abs(tell.weight).max()) or 1.0
     scaled = tell.weight / unit
     dtype = np.dtype(model.dtype).type
     factor = float(dtype((value.weight / unit * scaled).sum() / max(float((scaled**2).sum()), 1e-300))) if own else 0.0
     constant = 0.0
-    if own and not kept[0] and target.carries is None:
-        constant = float(dtype((value.bias - factor * tell.bias).mean()))  # type: ignore[operator]
+    if own and not heard.size and target.carries is None:
+        constant = float(dtype((value.bias - factor * tell.bias).mean()))
     require(math.isfinite(factor) and math.isfinite(constant), "a token whose own value is no multiple of the neuron")
-    return Part(*kept, own, value, factor, constant)
+    return Part(heard[0].tolist(), heard[1].tolist(), heard[2].tolist(), own, value, factor, constant)
 
 
-def _room(found: Range, linear: Map, model: Arithmetic) -> Range:
+def _room(found: Range, linear: Rows, model: Arithmetic) -> Range:
     """Nothing overflows on the way to a dot product."""
     terms = linear.weight.shape[1] + 1
     require(bool((found.rounding / model.gamma(terms)).max() < model.largest / 4), "a dot product may overflow")
     return found
 
 
-def _apart(part: Part, shown: Range, meant: Map, known: Range, norm: Norm, model: Arithmetic) -> np.ndarray:
+def _apart(part: Part, shown: Range, meant: Rows, known: Range, norm: Norm, model: Arithmetic) -> np.ndarray:
     """e_p: of the row that is stored from factor times what is meant, and what the row's own dot product rounds by.
     Here factor times a weight rounds once, unless the factor is a power of two, and a constant is taken off: errors of
     what products add up to, by which `known` is rounded. Differences of what is equal are 0."""
-    off = Map(
+    off = Rows(
         part.value.weight - part.factor * meant.weight, part.value.bias - part.factor * meant.bias - part.constant
     )
     products = known.rounding / model.gamma(meant.weight.shape[1] + 1)
@@ -318,8 +326,8 @@ def _verify_heads(target: Target, parts: list[Part], s: Range, within: float, mo
     if len(asking) != 1 or len(passing) > 1:
         raise NotVerified(f"neurons of {len(asking)} heads with registers, and {len(passing)} without")
     (head,) = asking
-    columns = [head.slopes, head.offsets, head.values]
+    slopes, offsets, values = head.slopes, head.offsets, head.values
     if head.own is not None:
-        columns = [[*column, x] for column, x in zip(columns, (*head.own, head.factor), strict=True)]
+        slopes, offsets, values = [*slopes, head.own[0]], [*offsets, head.own[1]], [*values, head.factor]
     skip, bias = next(((part.factor, part.constant) for part in passing), (0.0, 0.0))
-    verify_self_key(SelfKey(*columns, head.own is not None, skip, bias), None, function, *ends)
+    verify_self_key(SelfKey(slopes, offsets, values, head.own is not None, skip, bias), None, function, *ends)
