@@ -17,8 +17,9 @@ from anchorhead.terms import Term, find, terms_from_json
 
 Kind = Literal["proven", "measured"]
 C = TypeVar("C", bound=Condition)
-EVALUATIONS = ("plain", "direct")
-"""Ways to compute what leaves a network: attention as it is written, or heads on scalars without an axis of keys."""
+EVALUATIONS = ("plain", "direct", "powers")
+"""Ways to compute what leaves a network, or an attention-only layer: attention as it is written; heads on scalars
+without an axis of keys; and, in attention-only layers, heads as quotients of polynomials in one exponential."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Certificate:
     reference   bounds of others to compare with: what theorems state
     conditions  what else must hold of an input of the box
     worst       the largest error in exact arithmetic that a proof met, and where
-    evaluations the ways to compute the network that the bound covers: "plain", or that and "direct"
+    evaluations the ways to compute the network that the bound covers: "plain", or that and "direct"; of layers of
+                attention-only models, which the paths of their heads are, "powers" too
 
         >>> certificate = ah.head("gelu", on=(-10, 10), within=1e-6).certificate
         >>> certificate.kind, certificate.dtype, bool(certificate.bound <= 1e-6)
@@ -83,9 +85,9 @@ class Certificate:
             raise AnchorheadError(f"bound={self.bound!r} of a certificate: a finite number, 0 or more")
         for name in ("dtype", "arithmetic", "method", "target"):
             checked_text(f"the certificate's {name}", getattr(self, name))
-        if self.evaluations not in (EVALUATIONS[:1], EVALUATIONS):
+        if not self.evaluations or self.evaluations != tuple(one for one in EVALUATIONS if one in self.evaluations):
             raise AnchorheadError(
-                f"evaluations={self.evaluations!r} of a certificate: {EVALUATIONS[:1]!r} or {EVALUATIONS!r}"
+                f"evaluations={self.evaluations!r} of a certificate: some of {EVALUATIONS!r}, in this order"
             )
         for name, to_compare in (("terms", False), ("reference", True)):
             found = getattr(self, name)

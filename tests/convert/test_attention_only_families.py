@@ -77,6 +77,8 @@ def test_layers_are_networks_of_the_grammar(name):
         assert [type(one).__name__ for one in network.layers] == ["Embed", "Attention"]
         assert network.layers[1].mask == "self+registers"
         assert network.certificate.conditions == layer.certificate.conditions
+        assert network.certificate.evaluations == ("plain",)
+        assert ah.check(network, progress=False).verified
 
 
 def test_layer_networks_are_kept_in_files_and_need_the_report_of_their_model(tmp_path):
@@ -84,6 +86,8 @@ def test_layer_networks_are_kept_in_files_and_need_the_report_of_their_model(tmp
     network = ah.LayerNetworks(converted, report)[0]
     network.save(tmp_path / "layer.safetensors")
     again = ah.load(tmp_path / "layer.safetensors")
+    for thing in (network, tmp_path / "layer.safetensors", again):
+        assert ah.check(thing, progress=False).stated == network.certificate.bound
     z = torch.randn(3, network.embed.inputs, dtype=torch.float64)
     assert torch.equal(again(z, outside="ignore"), network(z, outside="ignore"))
     with pytest.raises(AnchorheadError, match="was not made by attention_only"):

@@ -114,6 +114,39 @@ def test_a_folder_is_read_converted_and_written_with_all_that_came_along(tmp_pat
         read_model(out)
 
 
+def test_what_is_saved_from_python_is_checked_with_its_report(tmp_path):
+    model, report = ah.attention_only(small("bert"), within=1e-5)
+    model.save_pretrained(tmp_path / "model")
+    with pytest.raises(ah.CertificateError, match=r"no attention_only_report.json.*report\.save\(folder\)"):
+        ah.check(tmp_path / "model", progress=False)
+    report.save(tmp_path / "model")
+    checked = ah.check(tmp_path / "model", progress=False)
+    assert checked.stated == max(layer.certificate.bound for layer in report.layers)
+    assert "for the evaluations 'plain', 'direct', 'powers'" in checked.why
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("intermediate.dense.weight"):
+                weight.mul_(1.5)
+    model.save_pretrained(tmp_path / "trained")
+    report.save(tmp_path / "trained")
+    with pytest.raises(ah.CertificateError):
+        ah.check(tmp_path / "trained", progress=False)
+    with pytest.raises(AnchorheadError, match="is not a folder"):
+        report.save(tmp_path / "none")
+
+
+def test_layers_name_the_evaluations_that_their_bounds_cover():
+    of = {name: ah.attention_only(small(name), within=1e-5)[1] for name in ("bert", "llama")}
+    assert of["bert"].evaluations == ("plain", "direct", "powers")
+    assert of["llama"].evaluations == ("plain", "direct")
+    for report in of.values():
+        assert f"evaluations that this holds for: {', '.join(report.evaluations)}" in str(report)
+        for layer in report.to_json()["layers"]:
+            assert tuple(layer["certificate"]["evaluations"]) == report.evaluations
+    _, measured = ah.attention_only(small("bert"), within=1e-3, dtype="bfloat16")
+    assert measured.evaluations == ("powers",), "the one that was measured"
+
+
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     model, report = ah.attention_only(small("bert"), within=1e-3)
 

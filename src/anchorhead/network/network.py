@@ -200,8 +200,8 @@ class Network(ReadOnly):
         )
 
     def _check_evaluation(self, evaluation: Any) -> None:
-        covered = EVALUATIONS[:1] if self.certificate is None else self.certificate.evaluations
-        if checked_word("evaluation", evaluation, EVALUATIONS) not in covered:
+        covered = ("plain",) if self.certificate is None else self.certificate.evaluations
+        if checked_word("evaluation", evaluation, EVALUATIONS[:2]) not in covered:
             raise AnchorheadError(
                 f'evaluation="{evaluation}" of a network whose certificate covers {", ".join(covered)}: leave it out'
             )

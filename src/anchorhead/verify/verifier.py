@@ -16,6 +16,7 @@ from anchorhead.verify.equality.compare import difference
 from anchorhead.verify.errors import NotVerified, require
 from anchorhead.verify.files import Stored, read_file
 from anchorhead.verify.folders.folder import verify_folder
+from anchorhead.verify.folders.written_out import verify_written_out
 from anchorhead.verify.grammar import Network, read_network
 from anchorhead.verify.grids.callables import is_callable, read_given
 from anchorhead.verify.grids.tensor import Grids
@@ -150,9 +151,10 @@ def _verify(stored: Stored, known: _Known) -> str:
 def _verify_network(stored: Stored, network: Network, program: Program, known: _Known) -> str:
     """A certificate for all inputs of a box; where the program is about a callable, given that."""
     tokens, features = network.embed.tokens, network.embed.weight.shape[2]
-    require(tokens is not None, "a network of any number of tokens is not verified yet")
-    certificate = read_certificate(stored, (tokens, features))  # type: ignore[arg-type]
+    certificate = read_certificate(stored, (tokens or 1, features))
     known.stated = certificate.bound
+    if tokens is None:
+        return _verify_written_out(network, program, certificate, known)
     _check_fit(network, program, certificate)
     model = replace(arithmetic_of(network.dtype), direct="direct" in certificate.evaluations)
     known.assumptions.append(f"arithmetic: {model}")
@@ -190,6 +192,16 @@ def _verify_network(stored: Stored, network: Network, program: Program, known: _
     return where + f", for the evaluations {covered}" * (len(certificate.evaluations) > 1)
 
 
+def _verify_written_out(network: Network, program: Program, certificate: Certificate, known: _Known) -> str:
+    """A layer of an attention-only model: any number of tokens, each on its own."""
+    require(known.given is None, "a layer is verified without a function")
+    _check_fit(network, program, certificate, (None, certificate.low.shape[1]))
+    known.assumptions.append(f"arithmetic: {arithmetic_of(network.dtype)}")
+    known.found, step = verify_written_out(network, program, certificate)
+    known.steps.append(step)
+    return "for any number of tokens, each of which is what the norm of the certificate puts out"
+
+
 def _but_for(excluded: Intervals) -> str:
     """What a condition leaves out, in words."""
     first = [f", for inputs that give its functions no argument between {a:g} and {b:g}" for a, b in excluded[:1]]
@@ -201,12 +213,15 @@ def _verify_folder(folder: Path, known: _Known) -> str:
     require(known.given is None and known.prompt is None, "a folder is verified without a function and a prompt")
     known.unverified.append("the Python code in the folder")
     known.assumptions += ["arithmetic: that of the folder's dtype, exp within 4 ulp, sums in any order"]
-    for layer in verify_folder(folder, known.tell):
+    layers = verify_folder(folder, known.tell)
+    for layer in layers:
         on = f"heads within {layer.relative:.3g} max(1, |s|) for s in [{layer.low:.4g}, {layer.high:.4g}]"
         known.steps.append(Step(layer.name, "feed-forward layer", on, layer.bound))
         known.stated = float(np.fmax(known.stated, layer.stated))
         known.found = float(np.fmax(known.found, layer.bound))
-    return "in every layer, on all that its norm puts out, for the evaluations 'plain', 'direct' and 'powers'"
+    covered = [f"'{one}'" for one in layers[0].evaluations if all(one in layer.evaluations for layer in layers)]
+    require(bool(covered), "no evaluation is stated of all layers")
+    return f"in every layer, on all that its norm puts out, for the evaluations {', '.join(covered)}"
 
 
 def _as_built(
@@ -284,7 +299,9 @@ def _verify_stated_prompts(stored: Stored, network: Network, program: Program, k
     return "for all prompts of the box that keep to its conditions"
 
 
-def _check_fit(network: Network, program: Program, certificate: Certificate) -> None:
+def _check_fit(
+    network: Network, program: Program, certificate: Certificate, inputs: tuple[int | None, int] | None = None
+) -> None:
     """The network, the program and the certificate speak of the same inputs, outputs and numbers."""
     require(
         certificate.dtype == network.dtype, f"the certificate is for {certificate.dtype}, weights are {network.dtype}"
@@ -292,7 +309,7 @@ def _check_fit(network: Network, program: Program, certificate: Certificate) -> 
     require(program.token_axis == network.token_axis, "the program and the network differ in their axis of tokens")
     given = program.steps[0]
     require(isinstance(given, Input), "the first step of the program is no input")
-    shape = certificate.low.shape
+    shape = certificate.low.shape if inputs is None else inputs
     require((given.tokens, len(given.features)) == shape, f"the program takes other inputs than {shape}")
     if given.low is not None:
         inside = (given.low <= certificate.low).all() and (certificate.high <= given.high).all()

@@ -93,6 +93,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     "another norm": {"arrays": scaled("layer.0.attention.output.LayerNorm.weight", 1.02)},
     "no room for the norm": {"report": set_in(lambda x: 0.0, "layers", 0, "certificate", "conditions", 0, "slack")},
     "a norm that divides by less": {"config": set_in(lambda x: -1e-5, "layer_norm_eps")},
+    "an evaluation that there is not": {
+        "report": set_in(lambda x: [*x, "fast"], "layers", 0, "certificate", "evaluations")
+    },
+    "powers that are gone": {"config": set_in(lambda x: None, *HEAD, "powers")},
     "a layer less": {"report": set_in(lambda x: x[:1], "layers")},
     "a layer twice": {"report": set_in(lambda x: [x[0], x[0]], "layers")},
     "another dtype": {"config": set_in(lambda x: "float64", "attention_only", "dtype")},
@@ -142,3 +146,19 @@ def test_a_folder_has_a_report_like_a_file(folders: Callable[[str], Path], tmp_p
     with pytest.raises(ah.CertificateError) as caught:
         ah.check(wrong)
     assert not caught.value.report.verified
+
+
+def test_a_folder_says_which_evaluations_its_bounds_are_for(folders: Callable[[str], Path], tmp_path: Path) -> None:
+    import anchorhead as ah
+
+    assert "for the evaluations 'plain', 'direct', 'powers';" in ah.check(folders("bert"), progress=False).why
+    assert "for the evaluations 'plain', 'direct';" in ah.check(folders("llama"), progress=False).why
+
+    def of(ways: list[str]) -> Callable[[Any], None]:
+        return lambda data: [layer["certificate"].update(evaluations=ways) for layer in data["layers"]]  # type: ignore[return-value]
+
+    fewer = tampered(folders("bert"), tmp_path / "fewer", report=of(["plain"]))
+    assert "for the evaluations 'plain';" in ah.check(fewer, progress=False).why
+    for name, ways in (("llama", ["plain", "powers"]), ("bert", [])):
+        with pytest.raises(ah.CertificateError, match="evaluation"):
+            ah.check(tampered(folders(name), tmp_path / f"{name}, more", report=of(ways)), progress=False)

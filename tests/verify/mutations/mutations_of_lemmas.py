@@ -83,7 +83,7 @@ LEMMAS = (
              "terms_count: keys that may weigh something are kept"),
     Mutation("scalar/softmax.py", "Softmax.windows", "others + lost", "others",
              "terms_count: of many keys those matter that do on some cell"),
-    Mutation("scalar/cells.py", "_Proof._rounding", "speed * part.lean * SLACK", "0.0",
+    Mutation("scalar/cells.py", "_Proof._rounding", "speed * part.lean * part.moves * SLACK", "0.0",
              "terms_count: what a head is off by counts (lean)"),
     Mutation("scalar/cells.py", "_Proof._rounding", "t[..., None] + strip", "t[..., None] + 0 * strip", _BEYOND),
     Mutation("scalar/cells.py", "_Proof._rounding", "(half + strip, speed", "(half, speed", _COARSE),

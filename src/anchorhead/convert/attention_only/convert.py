@@ -21,7 +21,15 @@ from anchorhead.convert.attention_only.families import (
     require_family,
 )
 from anchorhead.convert.attention_only.families.as_built import MERGE, resolve_parametrizations
-from anchorhead.convert.attention_only.heads import Heads, Need, anchors_of, heads_for, numbers_of, stored_numbers
+from anchorhead.convert.attention_only.heads import (
+    Heads,
+    Need,
+    anchors_of,
+    evaluations_of,
+    heads_for,
+    numbers_of,
+    stored_numbers,
+)
 from anchorhead.convert.attention_only.ranges import Range, asked_of_heads, norm_of, range_of, rows_of
 from anchorhead.convert.attention_only.report import AttentionOnlyReport, LayerReport
 from anchorhead.convert.attention_only.samples import (
@@ -81,7 +89,8 @@ def attention_only(
     progress  a line for those who wait, none (False), or a function of a Status: see anchorhead.progress
 
     The result is a model of transformers: it generates, saves and loads as the original does. Saved folders carry their
-    code: AutoModel.from_pretrained(folder, trust_remote_code=True); without that they do not load.
+    code: AutoModel.from_pretrained(folder, trust_remote_code=True); without that they do not load. report.save(folder)
+    writes beside a saved model what is stated of it, which ah.check(folder) verifies.
 
     The model must be what transformers builds of its config: maps are exactly torch.nn.Linear or Conv1D, without
     adapters, hooks (but those that move tensors between devices) or quantisation. Parametrizations are resolved.
@@ -260,7 +269,7 @@ def _report(one: Prepared, head: Heads, module: Any, kind: str, arithmetic: Arit
         low=one.s.low,
         high=one.s.high,
         relative=relative,
-        certificate=_certificate(one, relative, underflow, measured, kind, arithmetic),
+        certificate=_certificate(one, relative, underflow, measured, kind, arithmetic, evaluations_of(head)),
         measured=measured,
         samples=TOKENS,
         before=before,
@@ -285,8 +294,10 @@ def _certificate(
     measured: float,
     kind: str,
     arithmetic: Arithmetic,
+    evaluations: tuple[str, ...],
 ) -> Certificate:
-    """The layer's output against the exact feed-forward sublayer, on the outputs of the norm in front."""
+    """The layer's output against the exact feed-forward sublayer, on the outputs of the norm in front; evaluations: of
+    its heads, which are all proven, and of which the last was measured."""
     sources, norm = NormSources.of(one.image), one.image.norm
     formula = (
         f"{one.activation.name} of {counted(one.sublayer.neurons, 'neuron')}{', gated' if one.u is not None else ''}"
@@ -301,6 +312,7 @@ def _certificate(
         method=f"the largest error at {TOKENS} outputs of the {norm} in front",
         target=f"the feed-forward sublayer of {one.sublayer.name}: {formula}, with the weights as stored",
         conditions=(one.image,),
+        evaluations=evaluations[-1:],
     )
     if kind not in CERTIFIED:
         return common
@@ -313,6 +325,7 @@ def _certificate(
         bound=stated_bound(bound),
         terms=terms,
         arithmetic=str(arithmetic),
+        evaluations=evaluations,
         method=(
             "the heads' proven errors and the rounding of the linear maps, added up over the neurons, for every "
             f"output of the {norm} in front"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -21,8 +20,6 @@ from anchorhead.convert.attention_only.source import check_settings, check_sourc
 from anchorhead.convert.attention_only.stored_weights import built_without_numbers, check_weights, require_size
 from anchorhead.disk import check_apart, check_folder_out, path_of, require_model_folder, whole_folder
 from anchorhead.errors import AnchorheadError
-
-REPORT = "attention_only_report.json"
 
 
 def read_model(folder: str | Path, dtype: str | None = None) -> Any:
@@ -114,7 +111,7 @@ def write_folder(
             _copy_rest(Path(source), temporary)
         with _quiet(transformers_or_error()):
             model.save_pretrained(temporary)
-        (temporary / REPORT).write_text(json.dumps(report.to_json(), indent=1) + "\n", encoding="utf-8")
+        report.save(temporary)
         (temporary / "README.md").write_text(
             readme(model, report, (temporary / "modules.json").exists()), encoding="utf-8"
         )

@@ -82,6 +82,11 @@ def numbers_of(head: Heads) -> dict[str, Any]:
     }
 
 
+def evaluations_of(head: Heads) -> tuple[str, ...]:
+    """The ways to compute it that its bound covers, paths of `attend.py`; last the one that "auto" takes."""
+    return ("plain", "direct", "powers") if isinstance(head, SelfKeyHead) and head.step else ("plain", "direct")
+
+
 def stored_numbers(head: Heads) -> int:
     """How many numbers a layer stores for the head: keys and values of registers, the token's own, skip and bias."""
     if isinstance(head, GateHead):

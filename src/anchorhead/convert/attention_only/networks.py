@@ -47,6 +47,11 @@ class LayerNetworks(Sequence[Network]):
     >>> networks = ah.LayerNetworks(model, report)
     >>> len(networks), networks[0].certificate.kind, networks[0].layers[1].mask
     (2, 'proven', 'self+registers')
+
+    A network has a certificate of its own, for the evaluation "plain" alone, with a larger bound in float32 than the
+    report has for the layer: as attention is written, s is computed anew for each map that takes it, as query and as
+    the token's own value, and of gated neurons for either head, each a dot product whose order is its own. These may
+    round apart. The heads of the model take one s for all (`attend.py`): the report's certificate is about them.
     """
 
     def __init__(self, model: Any, report: AttentionOnlyReport) -> None:
@@ -85,7 +90,7 @@ class LayerNetworks(Sequence[Network]):
         known = Derivation(lemma, entries=(entry,))
         network = network.with_(program=_program(function, asks, carries, down, layer.certificate), derivation=known)
         if layer.certificate.kind != "proven":
-            return network.with_(certificate=replace(layer.certificate, dtype=dtype))
+            return network.with_(certificate=replace(layer.certificate, dtype=dtype, evaluations=("plain",)))
         phi = Steepness(layer.relative, *activation.on(reach))
         underflow = 0.0 if carries is None else gate_underflow([part.factor for part in parts], dtype)
         ends = asked_of_heads(layer.low, layer.high)
@@ -147,4 +152,12 @@ def _certificate(network: Network, claim: SelfKeys, readout: Affine, known: Cert
     bound = prove_on_image(network, [claim], readout, image)
     heads, rest = bound.worst
     terms = Term("error", heads, "heads"), Term("rounding", rest, "network")
-    return replace(known, dtype=network.dtype, bound=stated_bound(bound.total), terms=terms)
+    method = "the walk along the network as it is written, every head's dot products in an order of their own"
+    return replace(
+        known,
+        dtype=network.dtype,
+        bound=stated_bound(bound.total),
+        terms=terms,
+        method=method,
+        evaluations=("plain",),
+    )

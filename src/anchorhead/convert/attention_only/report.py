@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from anchorhead.as_html import block, table
-from anchorhead.certificate import Certificate
+from anchorhead.certificate import EVALUATIONS, Certificate
 from anchorhead.decimals import counted, round_up
+from anchorhead.disk import path_of, require_model_folder, write_atomically
+
+REPORT = "attention_only_report.json"
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,8 @@ class LayerReport:
     anchors     of a head: registers, and the token itself
     low, high   every input of the norm in front gives pre-activations between these
     relative    the heads' error is at most this times max(1, |s|) (gated: times max(1, |g|) |u|)
-    certificate of the layer's output: |computed - exact feed-forward|, for every input of the norm in front
+    certificate of the layer's output: |computed - exact feed-forward|, for every input of the norm in front, whichever
+                of certificate.evaluations its heads are computed by: "plain", "direct", "powers" (paths of `attend.py`)
     measured    the largest such error on `samples` inputs
     before      numbers stored for the feed-forward sublayer
     after       numbers stored for the attention layer
@@ -82,6 +88,8 @@ class AttentionOnlyReport:
     kind        "proven", or "measured" for dtypes that are not certified
     left_alone  activations outside of feed-forward sublayers (poolers, prediction heads), which stay as they are
     changes     end to end, measured
+
+    `report.save(folder)` puts it beside the model that was saved there, where `ah.check(folder)` reads what is stated.
     """
 
     model: str
@@ -91,6 +99,12 @@ class AttentionOnlyReport:
     layers: tuple[LayerReport, ...]
     left_alone: tuple[str, ...]
     changes: tuple[Change, ...]
+
+    @property
+    def evaluations(self) -> tuple[str, ...]:
+        """The ways to compute heads that the certificates of all layers cover; each names its own."""
+        stated = [layer.certificate.evaluations for layer in self.layers]
+        return tuple(one for one in EVALUATIONS if all(one in some for some in stated))
 
     @property
     def before(self) -> int:
@@ -108,6 +122,16 @@ class AttentionOnlyReport:
             "left_alone": list(self.left_alone),
             "changes": [change.to_json() for change in self.changes],
         }
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the report into the folder that model.save_pretrained(folder) wrote: ah.check(folder) reads it there.
+
+        What it states is checked against the weights in the folder: of a model that was trained on, or of another, it
+        does not follow.
+        """
+        where = path_of(folder)
+        require_model_folder(where)
+        write_atomically(where / REPORT, (json.dumps(self.to_json(), indent=1) + "\n").encode())
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Column heads, and a row a layer."""
@@ -149,6 +173,7 @@ class AttentionOnlyReport:
             f"{self.model} as attention only, in {self.dtype}: {replaced} replaced",
             f"activation: proven error of a head relative to {relative}, rounding included (asked: {self.within:.2g})",
             f"output: {self.kind} error of a layer's largest output entry, {where}",
+            f"evaluations that this holds for: {', '.join(self.evaluations)}",
             *(f"measured: {change}" for change in self.changes),
         ]
         if self.left_alone:

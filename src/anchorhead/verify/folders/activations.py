@@ -27,8 +27,9 @@ class Activation:
         return (self.steep * max(1.0, 2 * reach), max(1.0, reach)) if self.square else (self.steep, 1.0)
 
 
-def _made(steep: float, *nodes: list[Any], square: bool = False) -> Activation:
-    return Activation(read_expression({"nodes": [X, *nodes]}), steep, square)
+def _made(steep: float, *nodes: list[Any], square: bool = False, first: tuple[list[Any], ...] = (X,)) -> Activation:
+    """As programs write them: by this form they are known in files."""
+    return Activation(read_expression({"nodes": [*first, *nodes]}), steep, square)
 
 
 _GELU, _TANH, _SILU = _made(1.13, ["gelu", 0]), _made(1.13, ["gelu_tanh", 0]), _made(1.1, ["silu", 0])
@@ -37,8 +38,8 @@ _FAST = _made(
     ["add", 3, 5], ["mul", 0, 1, 6], ["tanh", 7], ["add", 3, 8], ["mul", 4, 0, 9],
 )  # fmt: skip
 _LAPLACE = _made(
-    1.4143, ["number", -0.707107], ["number", 0.282095], ["number", 2.0], ["sqrt", 3], ["mul", 2, 4], ["add", 0, 1],
-    ["div", 6, 5], ["erf", 7], ["number", 1.0], ["add", 9, 8], ["number", 0.5], ["mul", 11, 10],
+    1.4143, ["number", -0.707107], ["add", 1, 2], ["number", 0.282095], ["number", 2.0], ["sqrt", 5], ["mul", 4, 6],
+    ["div", 3, 7], ["erf", 8], ["add", 0, 9], ["div", 10, 5], first=(["number", 1.0], X),
 )  # fmt: skip
 
 ACTIVATIONS = {
@@ -46,13 +47,13 @@ ACTIVATIONS = {
     "gelu_python": _GELU,
     **dict.fromkeys(("gelu_tanh", "gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_accurate"), _TANH),
     "gelu_fast": _FAST,
-    "gelu_10": _made(1.13, ["gelu", 0], ["number", -10.0], ["number", 10.0], ["clip", 1, 2, 3]),
+    "gelu_10": _made(1.13, ["gelu", 0], ["number", -10.0], ["max", 1, 2], ["number", 10.0], ["min", 3, 4]),
     "quick_gelu": _made(1.1, ["number", 1.702], ["mul", 1, 0], ["sigmoid", 2], ["mul", 0, 3]),
     **dict.fromkeys(("silu", "swish"), _SILU),
     "mish": _made(1.09, ["mish", 0]),
     "relu": _made(1.0, ["relu", 0]),
     "relu6": _made(1.0, ["relu6", 0]),
-    "relu2": _made(1.0, ["relu", 0], ["integer_power", 2, 1], square=True),
+    "relu2": _made(1.0, ["relu", 0], ["square", 1], square=True),
     "leaky_relu": _made(1.0, ["number", 0.01], ["leaky_relu", 0, 1]),
     "hardswish": _made(1.5, ["hardswish", 0]),
     "laplace": _LAPLACE,

@@ -4,7 +4,7 @@ config.json holds the heads' numbers and which head stands where; model.safetens
 names that transformers gives them; attention_only_report.json what is stated of each layer. For each layer: from the
 norm's stored weights where pre-activations lie (folder_layer), the head on all of these for its stated relative error
 (self_key, gate), and the layer's stated bound. What the folder's Python files compute is not looked at: the claim is
-about the evaluations plain, direct and powers as self_key and gate state them.
+about evaluations as self_key and gate state them, plain and direct, and powers where a head has these.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class LayerChecked:
-    """One layer: the range of its pre-activations, what is stated of its heads and of its outputs, and what follows."""
+    """One layer: the range of its pre-activations, what is stated of its heads and of its outputs, what follows, and
+    the evaluations that it is stated for."""
 
     name: str
     low: float
@@ -95,6 +96,7 @@ class LayerChecked:
     relative: float
     stated: float
     bound: float
+    evaluations: tuple[str, ...]
 
 
 Tell = Callable[[int, int, str], object]
@@ -110,10 +112,16 @@ def verify_folder(folder: str | Path, tell: Tell = lambda done, total, what: Non
 
 
 def _verified(folder: Path, tell: Tell) -> list[LayerChecked]:
-    config, report = _json(folder / "config.json"), _json(folder / REPORT)
+    config = _json(folder / "config.json")
     settings = config.get("attention_only")
     if not isinstance(settings, dict) or settings.get("format") != 2:
         raise NotVerified(f"{folder} holds no attention-only model")
+    if not (folder / REPORT).exists():
+        raise NotVerified(
+            f"{folder} has no {REPORT}, so that nothing is stated: report.save(folder), of the report that "
+            "ah.attention_only returns beside the model, writes it"
+        )
+    report = _json(folder / REPORT)
     require(report.get("kind") == "proven", f"{folder}: its errors are measured, nothing is stated as proven")
     model = arithmetic_of(str(settings.get("dtype")))
     require(report.get("dtype") == config.get("dtype") == model.dtype, "config and report name different dtypes")
@@ -146,6 +154,7 @@ class _Prepared:
     activation: Activation
     relative: float
     bound: float
+    evaluations: tuple[str, ...]
 
 
 def _prepared(
@@ -176,7 +185,9 @@ def _prepared(
     for given in config["attention_only"]["activations"].values():
         require(activation_of(given) == activation, f"{name}: {given} in config.json, {stated['activation']} stated")
     s, u = (up, None) if gate is None else (gate, up)
-    return _Prepared(name, s, u, read(family.down), activation, float(stated["relative"]), float(certificate["bound"]))
+    relative, bound = float(stated["relative"]), float(certificate["bound"])
+    ways = tuple(map(str, certificate.get("evaluations", ["plain"])))
+    return _Prepared(name, s, u, read(family.down), activation, relative, bound, ways)
 
 
 def _check_heads(
@@ -231,6 +242,8 @@ def _require_same_numbers(arrays: _Arrays, place: str, numbers: Mapping[str, Any
 
 
 def _checked(one: _Prepared, numbers: Mapping[str, Any], model: Arithmetic) -> LayerChecked:
+    covered = {"plain", "direct", "powers"} if one.u is None and numbers["powers"] is not None else {"plain", "direct"}
+    require(set(one.evaluations) <= covered, f"{one.name} states evaluations that its heads do not have"[:300])
     steep, growth = one.activation.on(float(one.s.magnitude.max()))
     if one.u is None:
         bound = plain_bound(one.s, one.down, one.relative, steep, growth, model)
@@ -239,7 +252,7 @@ def _checked(one: _Prepared, numbers: Mapping[str, Any], model: Arithmetic) -> L
         bound = gated_bound(one.s, one.u, one.down, one.relative, steep, growth, lost, model)
     if not bound <= one.bound:
         raise NotVerified(f"{one.name} states an error of {one.bound:.6g}: only {bound:.6g} follows")
-    return LayerChecked(one.name, one.s.low, one.s.high, one.relative, one.bound, bound)
+    return LayerChecked(one.name, one.s.low, one.s.high, one.relative, one.bound, bound, one.evaluations)
 
 
 def _self_key(numbers: Mapping[str, Any], model: Arithmetic) -> tuple[SelfKey, Quotient | None]:

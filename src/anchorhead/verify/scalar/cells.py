@@ -350,7 +350,7 @@ class _Proof:
             wide, moves = (np.repeat(one, cut, axis=1) for one in (half + strip, speed * (inside + strip)))
             found = part.rounding(at.reshape(len(t), -1), wide, moves, near, leak)
             error, *sizes = (one.reshape(at.shape).max(axis=2) for one in found)
-            read.append([error + speed * part.lean * SLACK, *sizes])
+            read.append([error + speed * part.lean * part.moves * SLACK, *sizes])
         scale, far = self._scale(np.abs(t) - half), (np.abs(t) + half) * SLACK
         rounding, total = (np.sum([one[n] for one in read], axis=0) / scale for n in (0, 1))
         if self.added:

@@ -72,9 +72,11 @@ class Softmax:
 
     terms     how many keys hold anything; by default all that matter
     rounded   whether the floats are rounded ones of the balls
+    moves     whether |r(s) - r(t)| counts where it leans, and not only its rounding at s
     """
 
     rounded = False
+    moves = True
 
     def __init__(self, part: Part, model: Arithmetic, terms: int | None = None) -> None:
         self.part, self.model, self.count, self.terms = part, model, len(part.slopes), terms

@@ -39,12 +39,27 @@ class GatePart:
 
 
 def verify_gate(
-    parts: Sequence[GatePart], function: Expression, low: float, high: float, dtype: str, stated: float
+    parts: Sequence[GatePart],
+    function: Expression,
+    low: float,
+    high: float,
+    dtype: str,
+    stated: float,
+    lean: float = 0.0,
 ) -> int:
-    """The number of cells that it took; raises NotVerified where the bound does not follow."""
+    """The number of cells that it took; raises NotVerified where the bound does not follow. lean: every part may be
+    computed for another g, this far away; what its exact read moves by is left to whoever asks, its rounding is not."""
     require(len(parts) > 0, "a gate of no heads")
     heads = [part.softmax(low, high, arithmetic_of(dtype)) for part in parts]
+    if lean:
+        heads = [Leaning(replace(one.part, lean=lean), one.model, one.terms) for one in heads]
     return covered(heads, function, (low, high), stated, Straight())
+
+
+class Leaning(Softmax):
+    """One that may be asked with another t, of which only what it rounds by there counts."""
+
+    moves = False
 
 
 def underflow(parts: Sequence[GatePart], dtype: str) -> float:
