@@ -17,6 +17,7 @@ import numpy as np
 from flint import arb, fmpq
 from jaxtyping import Float
 
+from anchorhead.language.analysis.edges import reached
 from anchorhead.language.analysis.products import Scales, scales
 from anchorhead.language.expressions import build
 from anchorhead.language.expressions.build import add, fraction, mul, neg, number
@@ -25,8 +26,8 @@ from anchorhead.language.expressions.normal_form import Atom, polynomial
 from anchorhead.language.expressions.precision import precision
 
 X = build.variable("x")
-Box = Mapping[str, arb]
-"""An interval for every variable, as a ball."""
+Box = Mapping[str, tuple[float, float]]
+"""An interval for every variable."""
 PRECISION = 256
 
 
@@ -59,7 +60,7 @@ class Structure:
 
 
 def box_of(variables: Sequence[str], low: Sequence[float], high: Sequence[float]) -> Box:
-    return {name: arb(float(a)).union(arb(float(b))) for name, a, b in zip(variables, low, high, strict=True)}
+    return {name: (float(a), float(b)) for name, a, b in zip(variables, low, high, strict=True)}
 
 
 def structure(
@@ -146,9 +147,7 @@ class _Products:
 
 def _ends(affine: Expression, box: Box) -> tuple[float, float]:
     """Between what an affine expression stays."""
-    slopes, constant = affine.affine() or ({}, arb(0))
-    value = constant + sum((slope * box[name] for name, slope in slopes.items()), arb(0))
-    return float(value.lower()), float(value.upper())
+    return reached(*(affine.affine() or ({}, arb(0))), box)
 
 
 def _squares(a: Expression, b: Expression, by: Scales, constants: Sequence[Expression]) -> list[Expression]:

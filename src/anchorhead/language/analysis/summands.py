@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from flint import fmpq
+from flint import arb, fmpq
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.ridges import PRECISION, Box, Structure, box_of, ridge_of, structure
@@ -142,12 +142,13 @@ def _resolved(expression: Expression, box: Box | None) -> Expression:
     """The expression without the switches that the box decides, if it decides them all."""
     if box is None or not expression.has_switches:
         return expression
+    balls = {name: arb(low).union(arb(high)) for name, (low, high) in box.items()}
 
     def simpler(node: Expression) -> Expression | None:
         if not node.has_switches:
             return None
         try:
-            return resolve(node, box)
+            return resolve(node, balls)
         except AnchorheadError:
             return None
 
@@ -291,7 +292,7 @@ def _network(
         return None
     shown = [add(*own) if own else ZERO for own in ridges]
     structures = [structure(one, variables, box, centred) for one in shown]
-    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown))
+    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown), box)
 
 
 __all__ = ["GridPart", "Parts", "Term", "TermKind", "parts_of", "summands"]
