@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.many import ManyLearner
+from anchorhead.constructions.single.certified_head import Head
 from anchorhead.disk import file_to_read
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.incontext.loading import load
@@ -22,16 +23,8 @@ from anchorhead.progress import Progress, Status, progress_line
 from anchorhead.verify import Report, verify
 
 
-@runtime_checkable
-class HasNetwork(Protocol):
-    """A head, or anything else that is a network inside."""
-
-    @property
-    def network(self) -> Network: ...
-
-
 def check(
-    thing: Network | HasNetwork | str | Path,
+    thing: Network | Head | str | Path,
     function: Callable[..., Any] | None = None,
     prompt: Any = None,
     progress: Progress | bool | None = True,

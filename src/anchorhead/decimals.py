@@ -1,4 +1,5 @@
-"""Numbers in words: with few decimal digits, rounded to the safe side; counts of things; numbers beyond float64."""
+"""Numbers in words: with few decimal digits, rounded to the safe side; counts of things; numbers beyond float64; and
+words that are not too long."""
 
 from __future__ import annotations
 
@@ -10,6 +11,11 @@ from typing import Any
 def counted(count: int, noun: str) -> str:
     """`1 head`, `1,200 heads`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning where it has more signs."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def round_up(value: float, digits: int = 3) -> float:

@@ -62,7 +62,7 @@ def test_the_rounding_of_a_score_is_more_than_is_seen(model: object) -> None:
 @pytest.mark.parametrize("name", ["logistic", "huber", "absolute", "hinge", "poisson"])
 def test_slopes_lie_between_their_bounds(name: str) -> None:
     loss, rng = named_loss(name), np.random.default_rng(0)
-    facts = link_head(loss, (-6.0, 3.0), "float64").facts
+    facts = link_head(loss.link, (-6.0, 3.0), "float64").facts
     slopes = slopes_of(loss.link, facts)
     low = rng.uniform(-6, 3, 3000) if math.isfinite(facts.low) else rng.standard_cauchy(3000) * 3
     high = np.minimum(low + 10.0 ** rng.uniform(-8, 1, 3000), facts.high)
@@ -74,7 +74,7 @@ def test_slopes_lie_between_their_bounds(name: str) -> None:
 
 
 def test_slopes_are_cut_to_what_is_known_of_the_range() -> None:
-    facts = link_head(named_loss("poisson"), (-6.0, 3.0), "float64").facts
+    facts = link_head(named_loss("poisson").link, (-6.0, 3.0), "float64").facts
     least, most = slopes_of(parse("exp(x)"), facts).between(np.array([-100.0]), np.array([100.0]))
     assert least[0] <= math.exp(-6)
     assert most[0] >= math.exp(3)

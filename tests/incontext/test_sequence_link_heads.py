@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anchorhead import incontext
-from anchorhead.constructions.learners.link_heads import link_grid, link_head
-from anchorhead.errors import AnchorheadError, CertificateError
+from anchorhead.constructions.learners.link_heads import link_head
+from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Part
 from anchorhead.language.expressions.parser import parse
 from anchorhead.lemmas.learners.links import HeadLink
@@ -29,7 +28,7 @@ LINKS = {
 @pytest.mark.parametrize("text", LINKS)
 def test_error_and_slopes_hold_everywhere_that_they_are_said_to(text):
     anchors, everywhere = LINKS[text]
-    head = link_head(incontext.link(text), (-4.0, 4.0), "float64")
+    head = link_head(parse(text), (-4.0, 4.0), "float64")
     facts = head.facts
     assert anchors is None or [len(part) for part in head.parts] == [anchors]
     assert (facts.low == -np.inf and facts.high == np.inf) == everywhere
@@ -47,7 +46,7 @@ def test_error_and_slopes_hold_everywhere_that_they_are_said_to(text):
 
 
 def test_a_line_that_falls_is_told_from_one_that_rises():
-    facts = link_head(incontext.link("-2*x"), (-1.0, 1.0), "float64").facts
+    facts = link_head(parse("-2*x"), (-1.0, 1.0), "float64").facts
     assert facts.least == facts.slope == -2
 
 
@@ -69,10 +68,3 @@ def test_a_range_holds_all_values_and_is_not_much_wider(text):
     assert low <= values.min()
     assert values.max() <= high
     assert high - low <= 1.03 * np.ptp(values)
-
-
-def test_a_link_of_one_variable_takes_no_grid_and_one_of_two_no_head():
-    with pytest.raises(AnchorheadError, match="takes a head"):
-        link_grid(incontext.link("x"), (-1.0, 1.0), 1.0, "float64")
-    with pytest.raises(AnchorheadError, match="takes a grid"):
-        link_head(incontext.link("s*y", "g(s, y)"), (-1.0, 1.0), "float64")

@@ -19,24 +19,24 @@ from anchorhead.network.describe import labels
 
 @pytest.fixture(scope="module")
 def networks():
-    return {name: zoo.animal(name).build() for name in zoo.names()}
+    return {name: zoo.ZOO[name].build() for name in zoo.ZOO}
 
 
 def test_there_are_ten():
-    assert len(zoo.names()) == 10
-    assert zoo.names() == NAMES
+    assert len(zoo.ZOO) == 10
+    assert tuple(zoo.ZOO) == NAMES
 
 
 @pytest.mark.slow_for("classification", "sine")
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", tuple(zoo.ZOO))
 def test_every_network_computes_its_function_within_its_bound(name, networks):
-    one, network = zoo.animal(name), networks[name]
+    one, network = zoo.ZOO[name], networks[name]
     x = one.inputs(500)
     assert network.certificate.kind == "proven"
     assert np.abs(network(x) - one.truth(x)).max() <= network.certificate.bound
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", tuple(zoo.ZOO))
 def test_every_head_and_every_feature_has_a_label(name, networks):
     layers = labels(networks[name])
     heads = [label for layer in layers for label in layer.get("heads", ())]
@@ -49,7 +49,7 @@ def test_every_head_and_every_feature_has_a_label(name, networks):
 @pytest.mark.parametrize("name", ["clip-by-position", "product", "sort", "running-maximum", "relu-network"])
 def test_every_head_that_has_a_label_matters(name, networks):
     pytest.importorskip("transformer_lens", reason="needs the extra lens", exc_type=ImportError)
-    one, bridge = zoo.animal(name), ah.export(networks[name], to="transformer-lens")
+    one, bridge = zoo.ZOO[name], ah.export(networks[name], to="transformer-lens")
     x = torch.from_numpy(one.inputs(200))
     with torch.no_grad():
         y = bridge(x)
@@ -66,14 +66,14 @@ def _without(head, z, hook):
 
 def test_every_relu_is_on_for_a_good_part_of_the_inputs_and_off_for_another():
     model = zoo._relu_network()
-    share = (model[0](torch.from_numpy(zoo.animal("relu-network").inputs(2000))) > 0).double().mean(0)
+    share = (model[0](torch.from_numpy(zoo.ZOO["relu-network"].inputs(2000))) > 0).double().mean(0)
     assert share.min() > 0.2
     assert share.max() < 0.8
 
 
 def test_the_functions_are_not_all_zero():
-    for name in zoo.names():
-        one = zoo.animal(name)
+    for name in zoo.ZOO:
+        one = zoo.ZOO[name]
         assert np.abs(one.truth(one.inputs(50))).max() > 0.1
 
 
@@ -98,9 +98,9 @@ def test_the_command_writes_weights_labels_picture_and_page(tmp_path):
     assert "Takes (batch, 6, 3), gives (batch, 6, 1); 1 attention layer, 1 head, " in page
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("name", tuple(zoo.ZOO))
 def test_what_is_said_of_shapes_and_box_holds(name, networks):
-    one = zoo.animal(name)
+    one = zoo.ZOO[name]
     about, x = zoo.about(one, networks[name], count=20), one.inputs(3)
     assert all(side in (None, real) for side, real in zip(about["takes"], x.shape[1:], strict=True))
     assert tuple(about["gives"]) == one.truth(x).shape[1:]
@@ -121,5 +121,5 @@ def test_the_list_builds_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["zoo", "--list"])
     assert result.exit_code == 0
-    assert all(name in result.output for name in zoo.names())
+    assert all(name in result.output for name in zoo.ZOO)
     assert not list(tmp_path.iterdir())

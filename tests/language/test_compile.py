@@ -11,6 +11,7 @@ import torch
 
 import anchorhead as ah
 from anchorhead.language.entries import same
+from anchorhead.language.program import Writer
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from tests.networks import names, network, row_of
 
@@ -59,6 +60,53 @@ def test_networks_after_networks_and_functions_of_networks():
         within_its_bound(net, both, x)
 
 
+@pytest.mark.parametrize(
+    ("text", "on", "sizes", "options"),
+    [
+        ("a*b", 3.0, (2, 16, 16, 2), {"layout": "sequence"}),
+        ("a*b + exp(a)", 7.0, (10, 64, 2), {}),
+        ("sigmoid(a)", 30.0, (784, 32, 1), {}),
+        ("a*b", 3.0, (2, 16, 16, 2), {"dtype": "float32", "within": 1e-2}),
+    ],
+)
+def test_formulas_of_networks_of_any_size_are_proven_as_one_and_verified(text, on, sizes, options):
+    outer = ah.program(text, on=dict.fromkeys("ab"[: sizes[-1]], (-on, on)))
+    both = outer @ ah.program(sequential(*sizes).double(), on=(-1, 1))
+    net = ah.compile(both, **{"within": 1e-4, **options})
+    within_its_bound(net, both, RNG.uniform(-1, 1, (300, sizes[0])).astype(net.dtype))
+    assert ah.check(net).stated == net.certificate.bound
+
+
+def test_a_network_of_a_formula_of_a_network():
+    first = ah.program(["x*y", "sin(x)"], on=BOX)
+    middle = ah.program(sequential(2, 16, 16, 2).double(), on=(-1, 1))
+    last = ah.program("exp(p*q)", on={"p": (-3, 3), "q": (-3, 3)})
+    both = last @ middle @ first
+    net = ah.compile(both, within=1e-3)
+    within_its_bound(net, both, RNG.uniform(-1, 1, (300, 2)))
+    assert ah.check(net).stated == net.certificate.bound
+
+
+def test_a_map_across_tokens_may_have_one_bias_for_all():
+    writer = Writer()
+    x = writer.input(["a", "b"], np.full((3, 2), -1.0), np.ones((3, 2)), tokens=3)
+    weight = np.einsum("ik,jl->ijkl", np.tril(np.ones((3, 3))), np.eye(2))
+    program = writer.program(writer.affine({x: weight}, np.array([[0.5, -0.25]])))
+    net = ah.compile(program, within=1e-3)
+    within_its_bound(net, program, RNG.uniform(-1, 1, (50, 3, 2)))
+
+
+def test_programs_are_called_with_numbers_by_name_and_say_what_they_take():
+    program = ah.program("x - 2*y", on=BOX)
+    assert program(x=0.5, y=[0.25, 1.0]).tolist() == [[0.0], [-1.5]]
+    for given, message in (((0.5,), "needed is"), (("abc",), "not an array of numbers"), ((1.0, 2.0), "2 inputs")):
+        with pytest.raises(ah.AnchorheadError, match=message):
+            program(*given)
+    for named in ({"x": 1.0}, {"x": 1.0, "z": 1.0}, {"x": np.zeros(2), "y": np.zeros(3)}):
+        with pytest.raises(ah.AnchorheadError, match=r"x, y, each by name|do not fit"):
+            program(**named)
+
+
 def test_what_approximate_and_convert_build_compile_builds():
     texts = "sin(x)*cos(y)"
     for within in (1e-3, 1e-6):
@@ -88,8 +136,9 @@ def test_what_does_not_fit_is_refused():
         ah.compile(inner)
     with pytest.raises(ah.AnchorheadError, match="on is missing"):
         ah.program(sequential(2, 3, 1))
-    with pytest.raises(TypeError):
-        inner @ 3
+    for other in (3, "x*y", ah.head("sin(x)", on=(-1, 1), within=0.1)):
+        with pytest.raises(ah.AnchorheadError, match="g @ f composes programs"):
+            inner @ other
 
 
 def test_networks_are_composed_as_programs():

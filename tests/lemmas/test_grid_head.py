@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anchorhead.constructions.grids.grid_network import GridPlacement, grid_network, place_grid
+from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.domain import Box
 from anchorhead.heads.atom import softmax
 from anchorhead.heads.grids.grid_atom import GridAtom
@@ -43,7 +43,7 @@ def made(kind: str, dtype: Any) -> tuple[Network, GridClaim, Box]:
         values[..., 0] = values[:, :1, 0]
         atom = GridAtom.of(found.atom.axes, found.atom.origins, values, found.atom.bias, dtype)
         found = replace(found, atom=atom)
-        network = place_grid(atom, GridPlacement(2, 1, (0, 1), ((0, 0), (1, 0)), causal=True))
+        network = grid_network(atom, 2, causal=True)
     else:
         network = grid_network(found.atom, 2 if kind == "two tokens" else None)
     tokens = None if kind == "one token" else 2

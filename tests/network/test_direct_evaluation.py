@@ -253,6 +253,25 @@ def test_what_two_heads_of_a_neuron_ask_with_is_summed_once(layout: str, form: s
     assert all(isinstance(group.head, SoftmaxHead) for group in neurons.groups)
 
 
+@pytest.mark.parametrize("form", ["two-layer", "attention-softmax", "deep"])
+def test_sums_that_are_multiples_of_one_another_do_not_underflow(form: str) -> None:
+    """Two neurons, one 2^-126 times the other: as multiples of the first, whose products are no normal numbers, the
+    sum of the second would be wrong in its first digits."""
+    inputs, most = 256, 2.0**-44
+    w = torch.tensor(np.random.default_rng(0).uniform(1, 1.9, inputs), dtype=torch.float32)
+    first, second = nn.Linear(inputs, 2), nn.Linear(2, 1)
+    with torch.no_grad():
+        first.weight[:], second.weight[:] = torch.stack([w * 2.0**-126, w]), torch.tensor([[1.0, 1 / (most * inputs)]])
+        first.bias.zero_()
+        second.bias.zero_()
+    within = {"two-layer": 0.18, "attention-softmax": 0.5, "deep": 0.18}[form]
+    network = ah.convert(nn.Sequential(first, nn.ReLU(), second), on=(-most, most), within=within, form=form)
+    assert network.certificate is not None
+    assert "direct" in network.certificate.evaluations
+    found = float(network(torch.full((1, inputs), most)))
+    assert abs(found - float(w.double().sum()) / inputs) <= network.certificate.bound
+
+
 @pytest.mark.parametrize("times", [1.0, -1.0, 2.0, -0.25, 3.0])
 def test_sums_that_differ_by_powers_of_two_are_one(times: float) -> None:
     """Heads of other keys ask with so many times a sum; three times as much is another sum."""

@@ -13,7 +13,7 @@ from torch import nn
 import anchorhead as ah
 from anchorhead.language.expressions.precision import precision
 from anchorhead.network import Linear
-from anchorhead.network.direct import Refused, Series, TwoKeys, lower, saturated, stored_series
+from anchorhead.network.direct import Refused, Series, TwoKeys, planned, saturated, stored_series
 from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import DirectModule, Neurons
 from anchorhead.network.direct.stored_series import Finder
@@ -44,7 +44,7 @@ def lowered(network: ah.Network, find: Finder | None = None) -> DirectModule:
     """What runs, by the series that are stored, or by others."""
     assert network.derivation is not None
     find = stored_series(network.derivation.data) if find is None else find
-    return lower(network.layers, network.output, network.dtype, torch.device("cpu"), find)
+    return planned(network.layers, network.output, network.dtype).module(torch.device("cpu"), find)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

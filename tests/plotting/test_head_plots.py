@@ -13,6 +13,7 @@ from anchorhead.network.files import load
 from anchorhead.plotting import plot
 from anchorhead.plotting.head import MAX_NUMBERED, draw_head
 from anchorhead.plotting.head_view import HeadView
+from anchorhead.plotting.page import Page
 from anchorhead.proof.heads.head import head_errors
 
 
@@ -74,7 +75,7 @@ def test_a_head_that_was_saved_has_the_same_picture(name, heads, tmp_path):
 
 @pytest.mark.parametrize("name", HEADS)
 def test_there_is_a_panel_for_the_weights_of_each_part_with_a_line_an_anchor(name, heads):
-    _, _, *below = draw_head(heads[name]).axes
+    _, _, *below = draw_head(heads[name], Page()).axes
     assert [len(axes.lines) for axes in below] == [len(part) for part in heads[name].parts]
     for axes, part in zip(below, heads[name].parts, strict=True):
         total = sum(np.asarray(line.get_ydata()) for line in axes.lines)
@@ -84,7 +85,7 @@ def test_there_is_a_panel_for_the_weights_of_each_part_with_a_line_an_anchor(nam
 
 @pytest.mark.parametrize(("name", "kind"), [("two parts", "proven"), ("opaque", "measured")])
 def test_a_picture_says_what_it_shows(name, kind, heads):
-    shown, top, middle = heads[name], *draw_head(heads[name]).axes[:2]
+    shown, top, middle = heads[name], *draw_head(heads[name], Page()).axes[:2]
     note = " ".join(text.get_text() for text in top.texts)
     for words in (f"{shown.anchors} anchors", shown.dtype, kind, f"{shown.certificate.bound:.3g}"):
         assert words in note
@@ -97,7 +98,7 @@ def test_a_picture_says_what_it_shows(name, kind, heads):
 
 def test_the_part_of_exact_arithmetic_is_drawn_where_rounding_shows(heads):
     for name, shows in (("smooth", False), ("exact up to rounding", True)):
-        legend = draw_head(heads[name]).axes[1].get_legend()
+        legend = draw_head(heads[name], Page()).axes[1].get_legend()
         assert any("exact arithmetic" in text.get_text() for text in legend.get_texts()) == shows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -32,9 +32,6 @@ from anchorhead.cli.options import (
 )
 from anchorhead.cli.own_function import is_own, own_function
 from anchorhead.cli.terminal import stopped
-
-if TYPE_CHECKING:
-    from anchorhead.network import Network
 
 Functions = Annotated[
     list[str],
@@ -109,7 +106,10 @@ def approximate(
     if not own:
         _print_structure(function, words)
     try:
-        network = _made(function, words)
+        from anchorhead.constructions.approximate import approximate as make
+
+        with warnings_in_words():
+            network = make(function, **words)
     except NotReached as error:
         _report_best(error, output)
         raise
@@ -118,13 +118,6 @@ def approximate(
     report(network)
     keep(network, output, plot, function if own else None)
     print_time()
-
-
-def _made(function: Any, words: dict[str, Any]) -> Network:
-    from anchorhead.constructions.approximate import approximate as make
-
-    with warnings_in_words():
-        return make(function, **words)
 
 
 def _print_structure(function: Any, words: dict[str, Any]) -> None:

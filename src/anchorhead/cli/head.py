@@ -73,7 +73,8 @@ def head(
     if frontier:
         from anchorhead.lab import frontier as sweep
 
-        found = sweep(target, on, **options, **({} if anchors is None else {"most": anchors}))
+        options |= {} if anchors is None else {"most": anchors}
+        found = sweep(target, on, **options)
         print_frontier(found)
         keep_plot(found, plot)
         keep_rows(found.rows, csv)

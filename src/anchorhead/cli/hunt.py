@@ -14,7 +14,6 @@ from anchorhead.cli.options import Dtype
 from anchorhead.cli.terminal import stopped
 
 if TYPE_CHECKING:
-    from anchorhead.network import Network
     from anchorhead.proof.search.hunt import Hunted
 
 SUFFIX = ".safetensors"
@@ -61,9 +60,13 @@ def hunt(
     from anchorhead.proof.search.hunt import hunt as search
 
     if on is None or within is None:
-        claim = Claim.of(_loaded(function))
+        from anchorhead.network.files import load
+
+        claim = Claim.of(load(function))
     else:
-        claim = Claim.of(_solved(function, on, within, (dtype or Dtype.float64).value))
+        from anchorhead.constructions.head import head
+
+        claim = Claim.of(head(function, on, within, dtype=(dtype or Dtype.float64).value).network)
     typer.echo(f"{claim}, in {claim.network.dtype}")
     kept = state or Path(f"hunt-{claim.digest[:12]}.json")
     try:
@@ -82,18 +85,6 @@ def hunt(
     print_time()
     if result.violations:
         raise typer.Exit(1)
-
-
-def _loaded(path: str) -> Network:
-    from anchorhead.network.files import load
-
-    return load(path)
-
-
-def _solved(function: str, on: Interval, within: float, dtype: str) -> Network:
-    from anchorhead.constructions.head import head
-
-    return head(function, on, within, dtype=dtype).network
 
 
 def _print(result: Hunted) -> None:

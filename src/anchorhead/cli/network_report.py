@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anchorhead.cli.report import keep_plot
-from anchorhead.decimals import counted
+from anchorhead.decimals import counted, shortened
 
 if TYPE_CHECKING:
     from anchorhead.network import Network
@@ -52,8 +52,7 @@ def sizes(network: Network) -> str:
 def print_found(found: Sequence[tuple[str, str]]) -> None:
     """What each term became, a line each."""
     for number, (term, becomes) in enumerate(found[:MAX_TERMS]):
-        shown = term if len(term) <= MAX_SIGNS else f"{term[: MAX_SIGNS - 1]}…"
-        typer.echo(f"{'found' if not number else '':<12}{shown}: {becomes}")
+        typer.echo(f"{'found' if not number else '':<12}{shortened(term, MAX_SIGNS)}: {becomes}")
     if len(found) > MAX_TERMS:
         typer.echo(f"{'':<12}and {counted(len(found) - MAX_TERMS, 'more term')}")
 

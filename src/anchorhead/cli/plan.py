@@ -74,7 +74,13 @@ def plan(
     model, where = (file, box(_given(on))) if file else _expressions(functions, on, tokens)
     if within is None and file:
         raise typer.BadParameter("--within is missing: the errors asked for, as in --within 1e-1,1e-2")
-    _check(model, where, tokens, features, activation, order, until, bool(file))
+    if file:
+        check_interval(where)
+        check_model_file(file, activation, order, until)
+    else:
+        from anchorhead.constructions.request import requested
+
+        requested(model, where, tokens, features)
     from anchorhead.convert.plan import plan as make
     from anchorhead.disk import write_atomically
 
@@ -109,26 +115,6 @@ def _file(functions: list[str]) -> str | None:
     if files and len(functions) > 1:
         raise typer.BadParameter(f"{files[0]} is a file: give it alone")
     return files[0] if files else None
-
-
-def _check(
-    model: Any,
-    where: Any,
-    tokens: int | None,
-    features: int | None,
-    activation: str | None,
-    order: str | None,
-    until: str | None,
-    file: bool,
-) -> None:
-    """Refuses a file or expressions that cannot be planned for."""
-    if file:
-        check_interval(where)
-        check_model_file(model, activation, order, until)
-        return
-    from anchorhead.constructions.request import requested
-
-    requested(model, where, tokens, features)
 
 
 def _given(on: list[str] | None) -> list[str]:

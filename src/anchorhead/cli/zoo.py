@@ -48,10 +48,10 @@ def zoo(names: Names = None, output: Folder = Path("zoo"), list_: List = False) 
     from anchorhead.progress import Status, progress_line
 
     if list_:
-        for name in animals.names():
-            typer.echo(f"{name:18}{animals.animal(name).summary}")
+        for one in animals.ZOO.values():
+            typer.echo(f"{one.name:18}{one.summary}")
         return
-    chosen = [animals.animal(name) for name in dict.fromkeys(names or animals.names())]
+    chosen = [animals.ZOO[name] for name in dict.fromkeys(names or NAMES)]
     try:
         path_of(output).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -71,7 +71,7 @@ def without_later_tokens(target: SeveralVariables) -> SeveralVariables:
             raise _refuted(expression, token, target.variables, features, (low, high))
         middles = {name: number(float(middle[name])) for name in later}
         result.append(expression.substitute(middles) if later else expression)
-    return replace(target, expressions=tuple(result))
+    return replace(target, functions=tuple(result))
 
 
 def _refuted(

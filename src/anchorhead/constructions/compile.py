@@ -4,7 +4,7 @@ What a program is decides how it is built (KINDS): a body that is run over and o
 known by their values are heads, grids or fitted; a softmax mean of constants is a kernel smoother; truncated linear
 functions of a number of anchors are the paper's theorems; functions of the entries of an input are heads, neurons and
 grids; a chain of affine maps and functions of one variable is a network of neurons. Any other program of a fixed number
-of tokens is written out as expressions, if they are small enough.
+of tokens is written out as expressions, if they are small enough; else it is stacked, if it is cut somewhere.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from anchorhead.constructions.learners.descent import build_descent
 from anchorhead.constructions.learners.many import build_many
 from anchorhead.constructions.passes.functions import OF_HEADS, OF_NEURONS, approximate_expressions
 from anchorhead.constructions.passes.run import proven_mlp
+from anchorhead.constructions.passes.stacked import Stack, build_stack, stack_of
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.theorems.truncated_linear import truncated
 from anchorhead.decimals import beyond_float64
@@ -169,8 +170,18 @@ def _network(target: Mlp, program: Program, request: BuildRequest) -> Network:
     return proven_mlp(target, box_of(program), request).network
 
 
+def _small(program: Program, _: BuildRequest) -> SeveralVariables | None:
+    with suppress(AnchorheadError):
+        return functions_written_out(program)
+    return None
+
+
+def _stack(program: Program, _: BuildRequest) -> Stack | None:
+    return stack_of(program)
+
+
 def _any(program: Program, _: BuildRequest) -> SeveralVariables:
-    return functions_written_out(program)
+    return functions_written_out(program)  # which says what stands against it
 
 
 KINDS = (
@@ -181,6 +192,8 @@ KINDS = (
     Kind(_truncated, truncated, ("anchors", "heads", "sharpness"), "the paper's theorems say how heads are built"),
     Kind(_functions, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
     Kind(_chain, _network, OF_NEURONS, "a network of neurons is built of heads for each of them"),
+    Kind(_small, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
+    Kind(_stack, build_stack, OF_NEURONS, "programs one after the other are built as one network of neurons"),
     Kind(_any, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
 )
 """All kinds of programs that are built, in the order in which they are asked; the last takes what others do not."""

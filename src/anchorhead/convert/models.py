@@ -50,8 +50,8 @@ def program_of_model(
     if isinstance(target, Expression):
         if box.low.size != 1:
             raise AnchorheadError(f"on={on!r}: a spline has one variable, give its two ends")
-        ends = tuple((float(end.reshape(-1)[0]),) for end in (box.low, box.high))
-        return Entries((target,), target.variables or ("x",), *ends).program(), own
+        low, high = ((float(end.reshape(-1)[0]),) for end in (box.low, box.high))
+        return Entries((target,), target.variables or ("x",), low, high).program(), own
     whole = box.broadcast_to(target.input_shape if isinstance(target, Mlp) else (target.inputs,))
     return program_of(target, (whole.low, whole.high)), own
 
@@ -76,21 +76,21 @@ def read(
     order: Sequence[str] | None = None,
 ) -> tuple[Mlp | KernelSmoother | Expression, str]:
     """The target that a model is, and the dtype of its weights."""
-    if isinstance(model, str | Path) and Path(model).suffix.lower() == ".onnx":
-        for name, word in (("activation", activation), ("order", order)):
-            if word is not None:
-                raise AnchorheadError(f"{name}={word!r} goes with a file of weights; {model} says its own")
-        return mlp_from_onnx(model, checked_tokens(tokens), output)
-    if output is not None:
+    a_file = isinstance(model, str | Path)
+    in_onnx = a_file and Path(model).suffix.lower() == ".onnx"
+    if output is not None and not in_onnx:
         raise AnchorheadError(f"output={output!r} goes with an ONNX file, *.onnx: leave it out")
-    if isinstance(model, str | Path):
+    for name, word in (("activation", activation), ("order", order)):
+        if word is not None and (in_onnx or not a_file):
+            holder = f"{model} says" if in_onnx else "this model has"
+            raise AnchorheadError(f"{name}={word!r} goes with a file of weights; {holder} its own")
+    if in_onnx:
+        return mlp_from_onnx(model, checked_tokens(tokens), output)
+    if a_file:
         file_to_read(model, "a safetensors or ONNX file")
         if activation is None:
             raise AnchorheadError(f"{model} holds weights alone: say activation=, such as activation='relu'")
         return mlp_from_safetensors(model, activation, checked_tokens(tokens), order)
-    for name, word in (("activation", activation), ("order", order)):
-        if word is not None:
-            raise AnchorheadError(f"{name}={word!r} goes with a file of weights; this model has its own")
     if isinstance(model, Mlp):
         return (model if tokens is None else replace(model, tokens=checked_tokens(tokens))), "float64"
     if isinstance(model, torch.nn.Module):

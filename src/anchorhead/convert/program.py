@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anchorhead.constructions.request import requested
+from anchorhead.constructions.single.certified_head import Head
 from anchorhead.convert.models import program_of_model
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.expressions.sympy_expressions import without_sympy
@@ -29,7 +30,7 @@ def program(
 
     model       expressions as `ah.approximate` takes them, "x*y + sin(z)", or a model as `ah.convert` takes it: a
                 torch.nn.Sequential, a file of weights with activation=, an ONNX file, an MLP of scikit-learn, a spline,
-                a Maxout, a KernelSmoother; or a network of ours, learners included: the program that it approximates
+                a Maxout, a KernelSmoother; or a network or head of ours, learners too: the program that it approximates
     on          an interval for each variable, {"x": (-1, 1), "y": (0, 2)}, or (-1, 1) for the only one; of a model, a
                 box such as (0, 1)
     tokens, features   of expressions: the input is (tokens, features); of a model, tokens= alone
@@ -57,6 +58,7 @@ def written(model: Any, on: Any, tokens: Any, features: Any, words: Mapping[str,
     words   of files: activation, order and output
     """
     said = [f"{name}={word!r}" for name, word in words.items() if word is not None]
+    model = model.network if isinstance(model, Head) else model
     if isinstance(model, Network | Program):
         what = "network" if isinstance(model, Network) else "program"
         given = {"on": on, "tokens": tokens, "features": features}

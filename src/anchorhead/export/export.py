@@ -133,10 +133,8 @@ def _network(thing: Any, path: str | Path | None) -> Network:
 def check_format(path: Any, to: Any) -> str:
     """The format's name, from what was asked for or from the ending of the path; the two may not contradict."""
     known = ", ".join(f'"{name}" (*{one.suffix})' for name, one in FORMATS.items())
-    if to is not None and not isinstance(to, str):
-        raise AnchorheadError(f"to={shown(to)}: a network can be exported to {known}")
-    to = None if to is None else SHORT.get(to, to)
-    if to is not None and to not in FORMATS:
+    to = SHORT.get(to, to) if isinstance(to, str) else to
+    if to is not None and not (isinstance(to, str) and to in FORMATS):
         raise AnchorheadError(f"to={shown(to)}: a network can be exported to {known}")
     if path is None and to is None:
         raise AnchorheadError(f"neither a path nor to= says what to export to: give one of {known}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from onnx import numpy_helper
@@ -62,7 +63,7 @@ def _read(graph: Graph, module: AttentionModule, kind: Kind, queries: Flow, keys
     if module.mask == "causal" and kind == "input":
         logits[0] = graph.add(logits[0], _later(graph, queries))
     weights = graph.softmax(graph.beside(logits, -1, 3))
-    counts = {"register": module.stream.registers, "state": module.stream.states}
+    counts = module.stream.count()
     parts = [
         graph.matmul(_part(graph, weights, seen, visible, counts), values[seen]) if len(visible) > 1
         else graph.matmul(weights, values[seen])
@@ -71,7 +72,7 @@ def _read(graph: Graph, module: AttentionModule, kind: Kind, queries: Flow, keys
     return reduce(graph.add, parts)
 
 
-def _part(graph: Graph, weights: Flow, seen: Kind, visible: tuple[Kind, ...], counts: dict[str, int]) -> Flow:
+def _part(graph: Graph, weights: Flow, seen: Kind, visible: tuple[Kind, ...], counts: dict[Kind, Any]) -> Flow:
     """The weights of one kind of token. How many inputs there are may be free: ends are counted from the back."""
     behind = sum(counts[kind] for kind in visible[visible.index(seen) + 1 :])
     start = 0 if seen == visible[0] else -(behind + counts[seen])

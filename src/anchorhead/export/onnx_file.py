@@ -42,13 +42,12 @@ def make(network: Network) -> onnx.ModelProto:
     graph.nodes.append(helper.make_node("Identity", [y.name], ["y"], name="y"))
     kind = helper.np_dtype_to_tensor_dtype(np.dtype(network.dtype))
     last = network.streams[-1]
-    counts = {"input": last.inputs, "register": last.registers, "state": last.states}
     made = helper.make_model(
         helper.make_graph(
             [*store.prologue, *graph.nodes],
             "anchorhead",
             [helper.make_tensor_value_info("x", kind, _shape(network, network.embed.tokens, network.embed.inputs))],
-            [helper.make_tensor_value_info("y", kind, _shape(network, counts[network.output], last.width))],
+            [helper.make_tensor_value_info("y", kind, _shape(network, last.count()[network.output], last.width))],
             store.used([*store.prologue, *graph.nodes]),
         ),
         opset_imports=[helper.make_opsetid("", OPSET)],

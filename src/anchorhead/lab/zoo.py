@@ -43,16 +43,6 @@ class Animal:
     inputs: Callable[[int], np.ndarray]
 
 
-def names() -> tuple[str, ...]:
-    return tuple(ZOO)
-
-
-def animal(name: str) -> Animal:
-    if name not in ZOO:
-        raise AnchorheadError(f"no network of the zoo is called {name!r}: there are {', '.join(ZOO)}")
-    return ZOO[name]
-
-
 def about(one: Animal, network: Network, count: int = 2000) -> dict[str, Any]:
     """All that is known of the network, as JSON can hold it; the error is looked for at so many inputs.
 

@@ -51,8 +51,8 @@ class Entries:
         if not set(apply.arguments) <= set(given.entries):
             raise AnchorheadError("the stored program is not one of functions of the entries of its input")
         functions = tuple(apply.functions[k] for k in apply.which)
-        ends = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
-        found = Entries(functions, given.entries, *ends, given.tokens if program.token_axis else None)
+        low, high = (tuple(float(v) for v in end.reshape(-1)) for end in (given.low, given.high))
+        found = Entries(functions, given.entries, low, high, given.tokens if program.token_axis else None)
         require_same(program, found.program(), "one of functions of the entries of its input")
         return found
 

@@ -5,7 +5,9 @@ Quantities are arrays (..., tokens, features), with any axes of a batch in front
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,17 +22,40 @@ Functions = Mapping[str, Callable[..., Any]]
 """Functions known by their values, by their digests: of arrays (...), one for each argument, to (..., outputs)."""
 
 
-def values(program: Program, *x: Any, functions: Functions | None = None) -> np.ndarray:
+def values(program: Program, *x: Any, functions: Functions | None = None, **named: Any) -> np.ndarray:
     """What the program puts out, in extended precision where steps allow it and the machine has it."""
-    arrays = [np.asarray(one, np.float64).astype(np.longdouble) for one in x]
+    if named:
+        return values(program, _in_order(program, x, named), functions=functions)
+    arrays = [_numbers(one) for one in x]
     if len(arrays) != len(program.inputs):
         raise AnchorheadError(f"{len(arrays)} inputs of a program that takes {len(program.inputs)}: give one for each")
     if not program.token_axis:
-        arrays = [one[..., None, :] for one in arrays]
+        arrays = [one[..., None, :] if one.ndim else one for one in arrays]
     for place, array in zip(program.inputs, arrays, strict=True):
         _require_shape(program, place, array)
-    found = run(program, arrays, Floats(np.longdouble), functions)[program.output]
+    found = run(program, arrays, Floats(), functions)[program.output]
     return found if program.token_axis else found[..., 0, :]
+
+
+def _numbers(x: Any) -> np.ndarray:
+    try:
+        return np.asarray(x, np.float64).astype(np.longdouble)
+    except (TypeError, ValueError) as error:
+        raise AnchorheadError(f"an input that is not an array of numbers: {error}") from error
+
+
+def _in_order(program: Program, x: Sequence[Any], named: Mapping[str, Any]) -> np.ndarray:
+    """Numbers or arrays (...) by the names of the features of a program of one token, as one array."""
+    names = program.features
+    if x or set(named) != set(names) or program.token_axis:
+        known = (
+            f"{', '.join(names)}, each by name" if all(names) and not program.token_axis else "an array, without names"
+        )
+        raise AnchorheadError(f"{', '.join(named)} given by name to a program: it takes {known}")
+    try:
+        return np.stack(np.broadcast_arrays(*(_numbers(named[name]) for name in names)), axis=-1)
+    except ValueError as error:
+        raise AnchorheadError(f"{', '.join(names)} have shapes that do not fit each other: {error}") from error
 
 
 def run(program: Program, inputs: Sequence[Array], numbers: Numbers, functions: Functions | None = None) -> list[Array]:
@@ -49,8 +74,8 @@ def computed(step: Step, of: Sequence[Array], numbers: Numbers, functions: Funct
     """One step, of the quantities that it uses."""
     match step:
         case Affine():
-            bias = numbers.constant(step.bias, step.bias_radius)
-            return sum((_mapped(term, q, numbers) for term, q in zip(step.terms, of, strict=True)), bias)
+            mapped = [_mapped(term, q, numbers) for term, q in zip(step.terms, of, strict=True)]
+            return reduce(operator.add, (*mapped, numbers.constant(step.bias, step.bias_radius)))
         case Apply():
             return _applied(step, of, numbers, functions)
         case Dot():
@@ -110,9 +135,10 @@ def _attended(step: Attend, of: Sequence[Array], numbers: Numbers) -> Array:
         return values.sum(axis=-2, keepdims=True) / values.shape[-2]
     logits = of[1] @ np.swapaxes(of[2], -1, -2)
     if step.mask is None:
-        return numbers.softmax(logits) @ values
-    rows = [numbers.softmax(logits[..., i, : i + 1]) for i in range(logits.shape[-2])]
-    return np.stack([(row[..., None, :] @ values[..., : i + 1, :])[..., 0, :] for i, row in enumerate(rows)], axis=-2)
+        return numbers.softmax_mean(logits, values)
+    seen = range(1, logits.shape[-2] + 1)
+    rows = [numbers.softmax_mean(logits[..., k - 1 : k, :k], values[..., :k, :]) for k in seen]
+    return np.concatenate(rows, axis=-2)
 
 
 def repeated(step: Repeat, of: Sequence[Array], run: Callable[[Program, Sequence[Array]], list[Array]]) -> Array:
@@ -137,6 +163,6 @@ def _require_shape(program: Program, place: int, x: Array) -> None:
     fits = x.ndim >= 2 and x.shape[-1] == shape.width and x.shape[-2] == (shape.tokens or x.shape[-2])
     if not fits or (most is not None and x.shape[-2] > most):
         limit = f", at most {most:,} tokens" if most is not None else ""
-        given = x.shape if program.token_axis else (*x.shape[:-2], x.shape[-1])
+        given = x.shape if program.token_axis else (*x.shape[:-2], *x.shape[-1:])
         needed = f"(..., {shape.tokens or 'n'}, {shape.width})" if program.token_axis else f"(..., {shape.width})"
         raise AnchorheadError(f"an input of shape {given}: needed is {needed}{limit}")

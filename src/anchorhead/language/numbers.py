@@ -1,4 +1,4 @@
-"""The numbers that programs are run over: floats, fractions, real and complex balls.
+"""The numbers that programs are run over: floats, fractions, real and complex balls; language.symbolic has expressions.
 
 One interpreter serves them all (language.interpret); what differs from one kind of number to the next is here: how a
 written constant becomes one, what a function does to an array of them, and the exponential and root that softmaxes and
@@ -32,21 +32,18 @@ class Numbers(Protocol):
         """An expression, entry by entry of arrays of one shape."""
         ...
 
-    def softmax(self, logits: Array) -> Array:
-        """Along the last axis."""
+    def softmax_mean(self, logits: Array, values: Array) -> Array:
+        """Means of values (..., keys, features), weighed by the softmax of logits (..., queries, keys)."""
         ...
 
     def sqrt(self, a: Array) -> Array: ...
 
 
 class Floats:
-    """float64, or extended precision for all but functions that bend; radii are left out."""
-
-    def __init__(self, dtype: Any = np.float64) -> None:
-        self.dtype = np.dtype(dtype)
+    """Extended precision where the machine has it, but for functions that bend, which are float64; without radii."""
 
     def constant(self, values: Array, radius: Array | None) -> Array:
-        return values.astype(self.dtype)
+        return values.astype(np.longdouble)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
         plain = len(expression.args) == 1 and expression.args[0].op == "variable"
@@ -55,11 +52,11 @@ class Floats:
         if plain and expression.op in ("relu", "abs"):
             z = at[str(expression.args[0].data)]
             return np.maximum(z, 0) if expression.op == "relu" else np.abs(z)
-        return np.asarray(expression.values(at)).astype(self.dtype)
+        return np.asarray(expression.values(at)).astype(np.longdouble)
 
-    def softmax(self, logits: Array) -> Array:
+    def softmax_mean(self, logits: Array, values: Array) -> Array:
         weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        return weights / weights.sum(axis=-1, keepdims=True)
+        return weights / weights.sum(axis=-1, keepdims=True) @ values
 
     def sqrt(self, a: Array) -> Array:
         return np.sqrt(a)
@@ -71,12 +68,12 @@ class Fractions:
     def constant(self, values: Array, radius: Array | None) -> Array:
         if radius is not None:
             raise AnchorheadError("a number that is not written exactly has no fraction: use balls")
-        return _each(lambda v: Fraction(float(v)), values)
+        return each(lambda v: Fraction(float(v)), values)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
-        return _entries(lambda point: expression.evaluated(point, _EXACT, "need not be a fraction: use balls"), at)
+        return entries(lambda point: expression.evaluated(point, _EXACT, "need not be a fraction: use balls"), at)
 
-    def softmax(self, logits: Array) -> Array:
+    def softmax_mean(self, logits: Array, values: Array) -> Array:
         raise AnchorheadError("a softmax of fractions is no fraction: use balls")
 
     def sqrt(self, a: Array) -> Array:
@@ -88,19 +85,19 @@ class Balls:
 
     def constant(self, values: Array, radius: Array | None) -> Array:
         if radius is None:
-            return _each(lambda v: arb(float(v)), values)
-        return _each(lambda v, r: arb(float(v), float(r)), values, radius)
+            return each(lambda v: arb(float(v)), values)
+        return each(lambda v, r: arb(float(v), float(r)), values, radius)
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
-        return _entries(expression.ball, at)
+        return entries(expression.ball, at)
 
-    def softmax(self, logits: Array) -> Array:
+    def softmax_mean(self, logits: Array, values: Array) -> Array:
         """1 / sum_j exp(z_j - z_k): no quotient of two large balls, and within [0, 1] whatever the logits."""
-        inverse = [_each(_exp, logits - logits[..., k : k + 1]).sum(axis=-1) for k in range(logits.shape[-1])]
-        return np.stack([_each(_share, one) for one in inverse], axis=-1)
+        inverse = [each(_exp, logits - logits[..., k : k + 1]).sum(axis=-1) for k in range(logits.shape[-1])]
+        return np.stack([each(_share, one) for one in inverse], axis=-1) @ values
 
     def sqrt(self, a: Array) -> Array:
-        return _each(lambda ball: ball.sqrt(), a)
+        return each(lambda ball: ball.sqrt(), a)
 
 
 class ComplexBalls:
@@ -110,27 +107,27 @@ class ComplexBalls:
         self.branch = branch
 
     def constant(self, values: Array, radius: Array | None) -> Array:
-        return _each(acb, Balls().constant(values, radius))
+        return each(acb, Balls().constant(values, radius))
 
     def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
-        return _entries(lambda point: expression.complex_ball(point, self.branch), at)
+        return entries(lambda point: expression.complex_ball(point, self.branch), at)
 
-    def softmax(self, logits: Array) -> Array:
-        weights = _each(lambda z: z.exp(), logits - logits[..., :1])
-        return weights / weights.sum(axis=-1, keepdims=True)
+    def softmax_mean(self, logits: Array, values: Array) -> Array:
+        weights = each(lambda z: z.exp(), logits - logits[..., :1])
+        return weights / weights.sum(axis=-1, keepdims=True) @ values
 
     def sqrt(self, a: Array) -> Array:
-        return _each(lambda ball: ball.sqrt(), a)
+        return each(lambda ball: ball.sqrt(), a)
 
 
-def _each(function: Callable[..., Any], *arrays: Array) -> Array:
+def each(function: Callable[..., Any], *arrays: Array) -> Array:
     """A function at every entry of arrays that broadcast."""
     return np.asarray(np.frompyfunc(function, len(arrays), 1)(*arrays), dtype=object)
 
 
-def _entries(function: Callable[[dict[str, Any]], Any], at: Mapping[str, Array]) -> Array:
+def entries(function: Callable[[dict[str, Any]], Any], at: Mapping[str, Array]) -> Array:
     """A function of one point, at every entry."""
-    return _each(lambda *point: function(dict(zip(at, point, strict=True))), *at.values())
+    return each(lambda *point: function(dict(zip(at, point, strict=True))), *at.values())
 
 
 def _exp(z: arb) -> arb:

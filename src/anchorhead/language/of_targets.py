@@ -52,8 +52,7 @@ def program_of_parts(target: SeveralVariables) -> Program:
     x = writer.input(names, *(np.reshape(end, shape) for end in (target.low, target.high)), tokens=tokens)
     sums = AffineStep((), np.zeros(last))
     if network is not None:
-        place, width = _layers(writer, network, x, shape)
-        sums = _affine_step(network.readout, place, width, last)
+        sums = _read_out(writer, network, x, shape, last)
     terms = list(sums.terms)
     for part in target.parts.grids:
         functions = [part.expressions[output] for output in part.outputs]
@@ -73,10 +72,8 @@ def _mlp(target: Mlp, on: Any = None) -> Program:
     if target.variables:
         names = target.variables if tokens == 1 else tuple(f"x[i,{j}]" for j in range(shape[1]))
     low, high = _ends(on, shape)
-    place = writer.input(names, low, high, tokens=tokens)
-    place, width = _layers(writer, target, place, shape)
-    last = (tokens, target.outputs // tokens)
-    place = writer.add(_affine_step(target.readout, place, width, last))
+    x = writer.input(names, low, high, tokens=tokens)
+    place = writer.add(_read_out(writer, target, x, shape, (tokens, target.outputs // tokens)))
     return writer.program(place, token_axis=target.tokens is not None, title=target.name)
 
 
@@ -86,14 +83,14 @@ def step_of(layer: int) -> int:
     return 2 + 2 * layer
 
 
-def _layers(writer: Writer, target: Mlp, place: int, width: tuple[int, int]) -> tuple[int, tuple[int, int]]:
-    """The hidden layers of a quantity so wide, and how wide the last is."""
+def _read_out(writer: Writer, target: Mlp, place: int, width: tuple[int, int], last: tuple[int, int]) -> AffineStep:
+    """The hidden layers of a quantity so wide are written; what is read out of the last, as wide as is said, is not."""
     for hidden in target.hidden:
         place = writer.add(_affine_step(hidden.affine, place, width, (1, hidden.neurons)))
         width = (1, hidden.neurons)
         argument = next((one.variables[0] for one in hidden.activations if one.variables), "x")
         place = writer.add(Apply(hidden.activations, hidden.which, (place,), (argument,)))
-    return place, width
+    return _affine_step(target.readout, place, width, last)
 
 
 @program_of.register

@@ -111,17 +111,23 @@ class Program(ReadOnly):
         """What a quantity is called: its name, or its place."""
         return self.names[place] or f"q{place}"
 
-    def __call__(self, *x: Any) -> Any:
-        """What the program puts out, in float64: for x (..., tokens, features), or (..., features) without tokens."""
+    def __call__(self, *x: Any, **named: Any) -> Any:
+        """What the program puts out, in extended precision where the machine has it: for x (..., tokens, features), or
+        (..., features) without tokens; or for numbers by the names of its inputs, program(x=0.5, y=0.2)."""
         from anchorhead.language.interpret import values
 
-        return values(self, *x)
+        return values(self, *x, **named)
 
     def __matmul__(self, before: Any) -> Program:
         """self after before, as one program: g @ f takes x to g(f(x))."""
         from anchorhead.language.compose import composed
 
-        return composed(self, before) if isinstance(before, Program) else NotImplemented
+        if not isinstance(before, Program):
+            raise AnchorheadError(
+                f"a program after a {type(before).__name__}: g @ f composes programs, and ah.program makes one of "
+                "expressions, models and networks"
+            )
+        return composed(self, before)
 
     def __str__(self) -> str:
         from anchorhead.language.show import shown

@@ -1,18 +1,22 @@
-"""A program as expressions in the entries of its input, one for each entry of its output."""
+"""A program as expressions in the entries of its input, one for each entry of its output, by running it over them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.expressions.build import ZERO, add, check_size, div, make, mul, number, variable
+from anchorhead.language.expressions.build import ONE, ZERO, add, check_size, div, make, mul, neg, number, variable
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
+from anchorhead.language.interpret import run
+from anchorhead.language.numbers import Array, each, entries
 from anchorhead.language.program import Program
-from anchorhead.language.steps import Affine, Apply, Attend, Dot, Input, Normalise, Opaque, Repeat, Term
+from anchorhead.language.steps import Repeat
 
 MAX_TERMS = 20_000
-"""How many terms the sums of a program may have in all, written out: beyond, expressions are of no use."""
+"""How many numbers that are not 0 the maps of a program may have in all: beyond, expressions are of no use."""
 
 
 def expressions_of(program: Program) -> tuple[tuple[Expression, ...], tuple[str, ...]]:
@@ -24,17 +28,12 @@ def expressions_of(program: Program) -> tuple[tuple[Expression, ...], tuple[str,
     given = program.input
     if given.tokens is None:
         raise AnchorheadError("a program of any number of tokens has no expressions: fix their number")
+    if any(isinstance(step, Repeat) for step in program.steps):
+        raise AnchorheadError("a Repeat has no expressions: its rounds are layers, not a formula")
     names = given.entries if all(given.entries) else tuple(f"x{j}" for j in range(len(given.features)))
-    room = [MAX_TERMS]
-    found: list[np.ndarray] = []
-    for place, step in enumerate(program.steps):
-        of = [found[use] for use in step.uses]
-        entries = [variable(name) for name in names] if isinstance(step, Input) else _entries(step, of, room)
-        shape = program.shapes[place]
-        made = np.empty(len(entries), dtype=object)
-        made[:] = entries
-        found.append(made.reshape(shape.tokens or 1, shape.width))
-    return tuple(check_size(one) for one in found[program.output].ravel()), names
+    x = each(lambda name: Sum((variable(name),)), np.array(names, dtype=object).reshape(given.tokens, -1))
+    found = run(program, [x], Symbols())[program.output]
+    return tuple(check_size(one.expression) for one in found.ravel()), names
 
 
 def formula(program: Program) -> str:
@@ -46,91 +45,64 @@ def formula(program: Program) -> str:
     return name_of(expressions)
 
 
-def _entries(step: object, of: list[np.ndarray], room: list[int]) -> list[Expression]:
-    match step:
-        case Affine():
-            return _affine(step, of, room)
-        case Apply():
-            return _apply(step, of)
-        case Dot():
-            a, b = of
-            return [_sum([mul(x, y) for x, y in zip(row, other, strict=True)]) for row in a for other in b]
-        case Attend() if step.queries is None:
-            values = of[0]
-            return [div(_sum(list(column)), number(float(len(values)))) for column in values.T]
-        case Attend():
-            return _attend(step, *of)
-        case Normalise():
-            return [entry for row in of[0] for entry in _normalised(step, list(row))]
-        case Repeat():
-            raise AnchorheadError("a Repeat has no expressions: its rounds are layers, not a formula")
-    raise AnchorheadError(f"a {type(step).__name__} has no expression")
+class Sum:
+    """A sum of expressions, which is added to and multiplied as numbers are; that of none is 0."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: tuple[Expression, ...]) -> None:
+        self.terms = terms
+
+    @property
+    def expression(self) -> Expression:
+        return add(*self.terms) if self.terms else ZERO
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.terms + other.terms) if other.terms else self
+
+    def __sub__(self, other: Sum) -> Sum:
+        return Sum((*self.terms, neg(other.expression)))
+
+    def __mul__(self, other: Sum) -> Sum:
+        if not self.terms or not other.terms:
+            return NOTHING
+        a, b = self.expression, other.expression
+        a, b = (b, a) if b.op == "number" else (a, b)
+        return Sum((b if a is ONE else make("square", (a,)) if a is b else mul(a, b),))
+
+    def __truediv__(self, other: Sum | int) -> Sum:
+        return Sum((div(self.expression, number(other) if isinstance(other, int) else other.expression),))
 
 
-def _affine(step: Affine, of: list[np.ndarray], room: list[int]) -> list[Expression]:
-    if step.bias_radius is not None or any(term.radius is not None for term in step.terms):
-        raise AnchorheadError("a map whose numbers are not written exactly has no expression")
-    tokens = max([step.bias.shape[0], *(_tokens_out(term, q) for term, q in zip(step.terms, of, strict=True))])
-    bias = np.broadcast_to(step.bias, (tokens, step.bias.shape[1]))
-    result = []
-    for i in range(tokens):
-        for o in range(bias.shape[1]):
-            terms = [one for term, q in zip(step.terms, of, strict=True) for one in _row(term, q, i, o)]
-            room[0] -= len(terms)
-            if room[0] < 0:
-                raise AnchorheadError(f"a program of more than {MAX_TERMS:,} terms has no expressions that are of use")
-            constant = [number(float(bias[i, o]))] if bias[i, o] or not terms else []
-            result.append(_sum([*terms, *constant]))
-    return result
+NOTHING = Sum(())
 
 
-def _tokens_out(term: Term, q: np.ndarray) -> int:
-    return len(q) if term.weight.ndim == 2 else term.weight.shape[0]
+class Symbols:
+    """Expressions as numbers, exactly; what is written of them is counted."""
+
+    def __init__(self) -> None:
+        self.room = MAX_TERMS
+
+    def constant(self, values: Array, radius: Array | None) -> Array:
+        if radius is not None:
+            raise AnchorheadError("a map whose numbers are not written exactly has no expression")
+        self.room -= np.count_nonzero(values)
+        if self.room < 0:
+            raise AnchorheadError(f"a program of more than {MAX_TERMS:,} terms has no expressions that are of use")
+        return each(lambda value: Sum((number(float(value)),)) if value else NOTHING, values)
+
+    def function(self, expression: Expression, at: Mapping[str, Array]) -> Array:
+        return entries(
+            lambda point: _single(expression.substitute({name: one.expression for name, one in point.items()})), at
+        )
+
+    def softmax_mean(self, logits: Array, values: Array) -> Array:
+        weights = each(lambda z: Sum((make("exp", (z.expression,)),)), logits)
+        return weights @ values / weights.sum(axis=-1, keepdims=True)
+
+    def sqrt(self, a: Array) -> Array:
+        return each(lambda one: Sum((make("sqrt", (one.expression,)),)), a)
 
 
-def _row(term: Term, q: np.ndarray, token: int, output: int) -> list[Expression]:
-    weight = term.weight
-    if weight.ndim == 4:
-        row, entries = weight[token, output].ravel(), q.ravel()
-    else:
-        row, entries = (weight[output] if weight.ndim == 2 else weight[token, output]), q[token % len(q)]
-    return [e if w == 1 else mul(number(float(w)), e) for w, e in zip(row, entries, strict=True) if w and e is not ZERO]
-
-
-def _apply(step: Apply, of: list[np.ndarray]) -> list[Expression]:
-    tokens = max(len(q) for q in of)
-    result = []
-    for i in range(tokens):
-        for r, k in enumerate(step.which):
-            function = step.functions[k]
-            if isinstance(function, Opaque):
-                raise AnchorheadError(f"{function} has no expression")
-            at = {name: q[i % len(q), r % q.shape[1]] for name, q in zip(step.arguments, of, strict=True)}
-            result.append(function.substitute(at))
-    return result
-
-
-def _attend(step: Attend, values: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> list[Expression]:
-    result = []
-    for i, query in enumerate(queries):
-        seen = len(keys) if step.mask is None else i + 1
-        weights = [make("exp", (_sum([mul(a, b) for a, b in zip(query, key, strict=True)]),)) for key in keys[:seen]]
-        total = _sum(weights)
-        result += [
-            div(_sum([mul(w, v) for w, v in zip(weights, column[:seen], strict=True)]), total) for column in values.T
-        ]
-    return result
-
-
-def _normalised(step: Normalise, row: list[Expression]) -> list[Expression]:
-    count = number(float(len(row)))
-    if step.norm == "layer":
-        mean = div(_sum(row), count)
-        row = [add(one, make("neg", (mean,))) for one in row]
-    square = div(_sum([make("square", (one,)) for one in row]), count)
-    root = make("sqrt", (add(square, number(step.eps)),))
-    return [div(one, root) for one in row]
-
-
-def _sum(terms: list[Expression]) -> Expression:
-    return add(*terms) if terms else ZERO
+def _single(expression: Expression) -> Sum:
+    return NOTHING if expression is ZERO else Sum((expression,))

@@ -7,8 +7,9 @@ if TYPE_CHECKING:
     from anchorhead.network.attention import Attention
     from anchorhead.network.derivation import Derivation
     from anchorhead.network.embed import Embed
+    from anchorhead.network.guard import Outside
     from anchorhead.network.linear import Linear
-    from anchorhead.network.network import Network, Outside
+    from anchorhead.network.network import Network
     from anchorhead.network.repeat import Repeat
     from anchorhead.network.softmax import Softmax
     from anchorhead.network.stream import Kind, Stream
@@ -32,7 +33,7 @@ _HOMES = {
     "Kind": "stream",
     "Linear": "linear",
     "Network": "network",
-    "Outside": "network",
+    "Outside": "guard",
     "Repeat": "repeat",
     "Softmax": "softmax",
     "Stream": "stream",

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from anchorhead.errors import AnchorheadError
 from anchorhead.network.chain import placed
-from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, lower, stored_series
+from anchorhead.network.direct import DirectModule, Refused, WithGradients, is_traced, planned, stored_series
 from anchorhead.network.guard import Guard, Outside
 from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.stated_arithmetic import lasting_tensors
@@ -101,7 +101,7 @@ class Calls:
             if self.certificate is not None and self.guard.has_direct:
                 with lasting_tensors(), suppress(Refused):  # of a certificate that other layers were given
                     series = stored_series({} if self.derivation is None else self.derivation.data)
-                    self.lowered[device] = lower(self.layers, self.output, self.dtype, device, series)
+                    self.lowered[device] = planned(self.layers, self.output, self.dtype).module(device, series)
         return self.lowered[device]
 
     def plain(self, device: torch.device) -> NetworkModule:

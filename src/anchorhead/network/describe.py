@@ -26,11 +26,12 @@ MAX_HEADS = 24
 def describe(network: Network) -> str:
     """Several lines of plain text of at most 100 columns."""
     layers = network.layers
+    outputs = network.streams[-1].count()[network.output]
     largest = max(float(np.abs(array).max(initial=0)) for array in weights(layers))
     head = [
         f"Network of {counted(len(layers), 'layer')}, {network.parameters:,} parameters, {network.dtype}",
         f"  takes       {_shape(network, network.embed.tokens or 'tokens', network.embed.inputs)}",
-        f"  gives       {_shape(network, _outputs(network), network.streams[-1].width)}, the {network.output} tokens",
+        f"  gives       {_shape(network, outputs or 'tokens', network.streams[-1].width)}, the {network.output} tokens",
         f"  weights     largest {largest:.3g}",
     ]
     if network.certificate is not None:
@@ -63,12 +64,6 @@ def _labelled(one: Placed) -> dict[str, Any]:
 
 def _shape(network: Network, tokens: Any, features: int) -> str:
     return f"(..., {tokens}, {features})" if network.token_axis else f"(..., {features})"
-
-
-def _outputs(network: Network) -> Any:
-    stream = network.streams[-1]
-    counts = {"input": stream.inputs or "tokens", "register": stream.registers, "state": stream.states}
-    return counts[network.output]
 
 
 def _layer(one: Placed) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.as_html import Markup, block, curve, flow, folded, shown, table
-from anchorhead.decimals import counted
+from anchorhead.decimals import counted, shortened
 from anchorhead.network.attention import Attention
 from anchorhead.network.chain import Placed, placed
 from anchorhead.network.network import Layer, Network
@@ -52,9 +52,7 @@ def _tokens(stream: Stream) -> str:
 def _heads(layer: Layer) -> str:
     if not isinstance(layer, Attention):
         return ""
-    labels = [
-        label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…" for label in layer.labels or ()
-    ]
+    labels = [shortened(label, LONGEST_LABEL) for label in layer.labels or ()]
     more = [f"and {len(labels) - MAX_LABELS:,} more"] if len(labels) > MAX_LABELS else []
     return "\n".join([f"{layer.heads:,}: {labels[0]}", *labels[1:MAX_LABELS], *more])
 

@@ -28,13 +28,18 @@ def side_by_side(names: Sequence[str], inputs: Sequence[Any], named: Mapping[str
     A tensor if one of them is a tensor.
     """
     given = _in_order(names, inputs, named)
-    if any(isinstance(one, Tensor) for one in given):
-        return _tensor(names, given)
-    arrays = [as_numbers(one) for one in given]
+    device = next((one.device for one in given if isinstance(one, Tensor)), None)
+    tensors = [
+        require_dense(one) if isinstance(one, Tensor) else torch.from_numpy(as_numbers(one)).to(device) for one in given
+    ]
+    dtype = reduce(torch.promote_types, (one.dtype for one in tensors))
+    dtype = dtype if dtype.is_floating_point or dtype.is_complex else torch.float64
     try:
-        return np.stack(np.broadcast_arrays(*arrays), axis=-1)
-    except ValueError as error:
-        raise _not_one_shape(names, arrays) from error
+        found = torch.stack(torch.broadcast_tensors(*(one.to(dtype) for one in tensors)), dim=-1)
+    except RuntimeError as error:
+        shapes = ", ".join(f"{name} of shape {tuple(one.shape)}" for name, one in zip(names, tensors, strict=True))
+        raise AnchorheadError(f"{shapes}: give numbers, or arrays of one shape, or of shapes that broadcast") from error
+    return found.numpy() if device is None else found
 
 
 def the_only(inputs: Sequence[Any], named: Mapping[str, Any], needed: str) -> Any:
@@ -71,24 +76,6 @@ def _in_order(names: Sequence[str], inputs: Sequence[Any], named: Mapping[str, A
             f"{takes}, as in net({example}), or one array (..., {len(names)})"
         )
     return list(inputs)
-
-
-def _tensor(names: Sequence[str], given: Sequence[Any]) -> Tensor:
-    device = next(one.device for one in given if isinstance(one, Tensor))
-    tensors = [
-        require_dense(one) if isinstance(one, Tensor) else torch.from_numpy(as_numbers(one)).to(device) for one in given
-    ]
-    dtype = reduce(torch.promote_types, (one.dtype for one in tensors))
-    dtype = dtype if dtype.is_floating_point or dtype.is_complex else torch.float64
-    try:
-        return torch.stack(torch.broadcast_tensors(*(one.to(dtype) for one in tensors)), dim=-1)
-    except RuntimeError as error:
-        raise _not_one_shape(names, tensors) from error
-
-
-def _not_one_shape(names: Sequence[str], given: Sequence[np.ndarray | Tensor]) -> AnchorheadError:
-    shapes = ", ".join(f"{name} of shape {tuple(one.shape)}" for name, one in zip(names, given, strict=True))
-    return AnchorheadError(f"{shapes}: give numbers, or arrays of one shape, or of shapes that broadcast")
 
 
 def _listed(names: Sequence[str]) -> str:

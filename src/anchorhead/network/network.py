@@ -24,7 +24,7 @@ from anchorhead.network.modules.network import NetworkModule, build
 from anchorhead.network.named_inputs import is_number, side_by_side
 from anchorhead.network.repeat import Repeat
 from anchorhead.network.softmax import Softmax
-from anchorhead.network.stream import KINDS, Kind, Stream
+from anchorhead.network.stream import Kind, Stream
 from anchorhead.read_only import ReadOnly
 
 Layer = Embed | Linear | Attention | Softmax | Repeat
@@ -250,6 +250,3 @@ class Network(ReadOnly):
     @cached_property
     def _calls(self) -> Calls:
         return Calls(self)
-
-
-__all__ = ["KINDS", "Layer", "Network", "Outside"]

@@ -42,16 +42,15 @@ class Stream:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of which there may be a token."""
-        counts = {"input": self.inputs != 0, "register": self.registers > 0, "state": self.states > 0}
-        return tuple(kind for kind in KINDS if counts[kind])
+        return tuple(kind for kind, count in self.count().items() if count != 0)
 
     @property
     def shape(self) -> tuple[int | None, int, int, int]:
         """All that layers after it can tell: the number of tokens of each kind, and of features."""
         return self.inputs, self.registers, self.states, self.width
 
-    def count(self, tokens: int) -> dict[Kind, int]:
-        """How many tokens of each kind there are when `tokens` enter the network."""
+    def count(self, tokens: int | None = None) -> dict[Kind, Any]:
+        """How many tokens of each kind there are when `tokens` enter the network; None: any number."""
         inputs = tokens if self.inputs is None else self.inputs
         return {"input": inputs, "register": self.registers, "state": self.states}
 

@@ -8,7 +8,7 @@ from anchorhead.network import Network
 from anchorhead.plotting import style
 from anchorhead.plotting.circuit_drawing import Drawing
 from anchorhead.plotting.circuit_view import Circuit
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ SHRINKS = (0.7, 0.8, 0.9, 1.0, 1.2, 1.45, 1.75, 2.1, 2.6, 3.2, 4.0, 5.0, 6.5, 8.
 """How many times smaller words become, from large on, until all of it fits."""
 
 
-def draw_circuit(network: Network, x: Any = None, page: Page = AS_DESIGNED) -> Figure:
+def draw_circuit(network: Network, x: Any, page: Page) -> Figure:
     """As high as it needs to be, or, where the height is given, with words as small as they need to be."""
     circuit = Circuit.of(network, x)
     width = page.width or WIDE
@@ -34,7 +34,7 @@ def draw_circuit(network: Network, x: Any = None, page: Page = AS_DESIGNED) -> F
     return figure
 
 
-def draw_circuit_on(axes: Axes, network: Network, x: Any = None) -> None:
+def draw_circuit_on(axes: Axes, network: Network, x: Any) -> None:
     """Into axes that are there, with words as small as they need to be."""
     figure: Any = axes.get_figure()
     box = axes.get_position()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anchorhead.decimals import counted
+from anchorhead.decimals import counted, shortened
 from anchorhead.network import Attention, Linear, Softmax
 from anchorhead.network.stream import Kind, Stream
 from anchorhead.plotting import style
@@ -47,9 +47,7 @@ class Drawing:
         heading = f"{counted(len(network.layers), 'layer')}, {counted(network.parameters, 'parameter')}{bound}"
         target = known.target if known else "a network without a certificate"
         inches = width - 2 * self.margin
-        self.title = style.wrapped(
-            style.shortened(target.replace("->", "→"), 160), inches, 1.1 * self.size, style.BOLD_SIGN
-        )
+        self.title = style.wrapped(shortened(target.replace("->", "→"), 160), inches, 1.1 * self.size, style.BOLD_SIGN)
         self.note = style.wrapped(f"{heading}, {network.dtype}; {legend(circuit, self.patterns)}", inches, self.size)
         self.texts = [self._words(stage) for stage in circuit.stages]
         self.height = (len(self.title) * 1.15 + len(self.note) + 1.8) * self.unit + sum(

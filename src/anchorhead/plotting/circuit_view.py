@@ -15,7 +15,7 @@ from anchorhead.network import Attention, Linear, Network, Repeat, Softmax
 from anchorhead.network.chain import Placed, placed, runs
 from anchorhead.network.liveness import Needed, askers, needed_after, seen
 from anchorhead.network.network import Layer
-from anchorhead.network.stream import KINDS, Kind, Stream
+from anchorhead.network.stream import Kind, Stream
 
 MAX_LAYERS = 24
 """Of more layers than these, some in the middle are left out."""
@@ -141,9 +141,7 @@ def _heads(layer: Attention) -> tuple[HeadLine, ...]:
 
 def counts_of(stream: Stream, tokens: int | None) -> dict[Kind, int | None]:
     """How many tokens of each kind there are; None: any number."""
-    inputs = tokens if stream.inputs is None else stream.inputs
-    found: dict[Kind, int | None] = {"input": inputs, "register": stream.registers, "state": stream.states}
-    return {kind: found[kind] for kind in KINDS if found[kind] != 0}
+    return {kind: count for kind, count in stream.count(tokens).items() if count != 0}
 
 
 def legend(circuit: Circuit, patterns: bool) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from anchorhead.decimals import counted
 from anchorhead.incontext.estimators.path import CoefficientPath
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.plotting.style import Heading
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MIN_SHOWN, MAX_SHOWN = 1e-16, 1e16
 """Distances beyond are drawn as these: of coefficients that are all 0, any is infinitely far, relative to them."""
 
 
-def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure:
+def draw_coefficients(path: CoefficientPath, page: Page) -> Figure:
     """Left each coefficient by step, the largest with their names; right the distance, on a logarithmic scale."""
     from matplotlib.ticker import StrMethodFormatter
 
@@ -32,7 +32,7 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     for j in order[MAX_NAMED:]:
         left.plot(path.steps, coefficients[:, j], color=style.pale(), linewidth=style.points(1.2))
     for colour, j in zip(style.series(), order[:MAX_NAMED], strict=False):
-        drawn = {"color": colour, "linewidth": style.points(1.8), "label": _label(path.names[j])}
+        drawn = {"color": colour, "linewidth": style.points(1.8), "label": style.label(path.names[j], WIDEST_NAME)}
         left.plot(path.steps, coefficients[:, j], **drawn)
         left.plot(path.steps[-1], settled[j], color=colour, marker="o", markersize=style.points(6))
     if path.steps[-1] > FEW_STEPS:
@@ -56,9 +56,3 @@ def draw_coefficients(path: CoefficientPath, page: Page = AS_DESIGNED) -> Figure
     where = f"Distance from {path.compared_with} coefficients"
     page.write([Heading(left, f"{path.model} in context", dots, True), Heading(right, where, left_over)])
     return figure
-
-
-def _label(name: str) -> str:
-    """Short, and no formula, whatever signs it holds."""
-    short = name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 1]}…"
-    return short.replace("$", r"\$")

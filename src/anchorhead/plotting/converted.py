@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anchorhead.certificate import Certificate
+from anchorhead.decimals import shortened
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.plotting.several import SeveralTarget
 from anchorhead.plotting.surface import draw_surface
 
@@ -23,16 +24,14 @@ MAX_DRAWN = 5
 """Of more outputs than these, those that move most are drawn; of more inputs, none."""
 
 
-def draw_converted(
-    network: Network, function: Callable[..., Any] | None = None, page: Page = AS_DESIGNED, seed: int = 0
-) -> Figure:
+def draw_converted(network: Network, function: Callable[..., Any] | None, page: Page) -> Figure:
     """Inputs along a path through the box, outputs below, then the largest error; with two inputs, the whole box."""
     target = SeveralTarget.of(network, function)
     certificate, (low, high) = target.certificate, target.box
     if low.shape == (2,):
         return draw_surface(network, target, page)
     along = np.linspace(0, 1, POINTS)
-    x = _path(low, high, along, seed).astype(network.dtype)
+    x = _path(low, high, along).astype(network.dtype)
     exact = target.values(x).astype(np.float64).reshape(POINTS, -1)
     computed = network(x, outside="ignore").astype(np.float64).reshape(POINTS, -1)
     inputs = x.astype(np.float64).reshape(POINTS, -1)
@@ -45,7 +44,7 @@ def draw_converted(
     _error(lower, along, np.abs(computed - exact), certificate)
     more = "" if len(drawn) == exact.shape[1] else f", {len(drawn)} of {exact.shape[1]:,} outputs drawn"
     kind = "A function as attention" if target.named else "A network as attention"
-    note = f"{style.shortened(target.text, 110)}{more}, on {certificate.on}, {network.dtype}"
+    note = f"{shortened(target.text, 110)}{more}, on {certificate.on}, {network.dtype}"
     for axes in top:
         _inputs(axes, along, inputs, target.names)
         style.heading(axes, kind, note, legend=True)
@@ -93,7 +92,7 @@ def _error(axes: Axes, along: np.ndarray, error: np.ndarray, certificate: Certif
     axes.set_ylabel("|network − target|")
 
 
-def _path(low: np.ndarray, high: np.ndarray, along: np.ndarray, seed: int) -> np.ndarray:
+def _path(low: np.ndarray, high: np.ndarray, along: np.ndarray) -> np.ndarray:
     """(points, inputs): every input swings between its ends, each with a frequency and a phase of its own.
 
     One input alone goes from end to end. On a straight line inputs would meet all at once, and outputs such as their
@@ -102,6 +101,6 @@ def _path(low: np.ndarray, high: np.ndarray, along: np.ndarray, seed: int) -> np
     steps = along.reshape(-1, *(1 for _ in low.shape))
     if low.size == 1:
         return low + steps * (high - low)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     turns = rng.uniform(0.5, 1.5, low.shape) * steps + rng.uniform(0, 1, low.shape)
     return np.clip(low + (high - low) * (1 - np.cos(2 * np.pi * turns)) / 2, low, high)

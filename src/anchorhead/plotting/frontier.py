@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from anchorhead.as_html import block, table
+from anchorhead.decimals import shortened
 from anchorhead.plotting import style
-from anchorhead.plotting.head import short
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.head import LONGEST_NAME
+from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +72,7 @@ class Frontier:
         return block(f"{self.name} on [{self.low:g}, {self.high:g}], in {self.dtype}", table(heads, rows))
 
 
-def draw_frontier(frontier: Frontier, page: Page = AS_DESIGNED) -> Figure:
+def draw_frontier(frontier: Frontier, page: Page) -> Figure:
     """Errors on a logarithmic scale above; the largest value and slope of the solved heads below."""
     figure = page.figure(8.4, 8.2)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3.2, 1.3])
@@ -101,7 +102,7 @@ def draw_frontier(frontier: Frontier, page: Page = AS_DESIGNED) -> Figure:
     for axes in (upper, lower):
         axes.grid(True)
         axes.minorticks_off()
-    title = f"{short(frontier.name)} on [{frontier.low:g}, {frontier.high:g}]"
+    title = f"{shortened(frontier.name, LONGEST_NAME)} on [{frontier.low:g}, {frontier.high:g}]"
     style.heading(upper, title, f"error against anchors, rounding in {frontier.dtype} included", legend=True)
     style.heading(lower, "", legend=True)
     return figure

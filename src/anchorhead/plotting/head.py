@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anchorhead.constructions.single.certified_head import Head
-from anchorhead.decimals import counted
+from anchorhead.decimals import counted, shortened
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.plotting.head_view import HeadView, Keys
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.head_view import HeadView
+from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,10 +29,11 @@ _VISIBLE = 0.05  # of the bound: a rounding term below this would not show in th
 _CLOSE = 0.98  # of an anchor's largest weight: where its number may stand
 
 
-def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
+def draw_head(thing: Head | Network, page: Page) -> Figure:
     """Target and head, their difference and its band, and the attention weights of each part, over s."""
     head = HeadView.of(thing)
-    drawn = head.parts[:MAX_PARTS]
+    parts = head.atom.parts
+    drawn = parts[:MAX_PARTS]
     heights = [3.0, 2.6, *([2.2] if len(drawn) == 1 else [1.5] * len(drawn))]
     figure = page.figure(8.4, 2.4 + sum(heights))
     top, middle, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
@@ -41,9 +42,9 @@ def draw_head(thing: Head | Network, page: Page = AS_DESIGNED) -> Figure:
     _functions(top, head, s, computed)
     _error(middle, head, s, computed)
     for number, (axes, part) in enumerate(zip(below, drawn, strict=True), start=1):
-        axes.set_ylabel(f"weight,\npart {number}" if len(head.parts) > 1 else "weight")
-        _weights(axes, part, s, s - head.origin)
-    left_out = "" if len(drawn) == len(head.parts) else f", the first {len(drawn)} parts drawn"
+        axes.set_ylabel(f"weight,\npart {number}" if len(parts) > 1 else "weight")
+        _weights(axes, s, head.weights(part, s))
+    left_out = "" if len(drawn) == len(parts) else f", the first {len(drawn)} parts drawn"
     below[-1].set_xlabel("query s")
     top.set_xlim(*head.on)
     figure.align_ylabels()
@@ -59,7 +60,7 @@ def _functions(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) 
         label = "target" if m == 0 else None
         axes.plot(s, exact[:, m], color=style.pale(), linewidth=style.points(9), label=label)
     for m, colour in zip(range(drawn), style.series(), strict=False):
-        axes.plot(s, computed[:, m], color=colour, label=_plain(short(names[m])))
+        axes.plot(s, computed[:, m], color=colour, label=style.label(names[m], LONGEST_NAME))
     axes.set_ylabel("output")
     axes.margins(y=0.1)
     axes.grid(True)
@@ -91,13 +92,12 @@ def _error(axes: Axes, head: HeadView, s: np.ndarray, computed: np.ndarray) -> N
     style.heading(axes, "", legend=True)
 
 
-def _weights(axes: Axes, part: Keys, s: np.ndarray, query: np.ndarray) -> None:
+def _weights(axes: Axes, s: np.ndarray, weights: np.ndarray) -> None:
     """A line an anchor, coloured in the order of slopes; its number stands where it weighs most."""
     from matplotlib import colormaps
     from matplotlib.patheffects import withStroke
 
-    count, weights = len(part), part.weights(query)
-    highest = float(weights.max())
+    count, highest = weights.shape[1], float(weights.max())
     colours = colormaps["viridis"](np.linspace(*((0.25, 1.0) if style.is_dark() else (0.0, 0.82)), count))
     for k, colour in enumerate(colours):
         axes.plot(s, weights[:, k], color=colour, linewidth=style.points(2.2 if count <= MAX_NUMBERED else 1.0))
@@ -148,22 +148,13 @@ def _listed(group: list[int]) -> str:
 
 
 def _heading(head: HeadView) -> str:
-    return f"{short(head.target.name)} on [{head.on[0]:g}, {head.on[1]:g}]"
+    return f"{shortened(head.target.name, LONGEST_NAME)} on [{head.on[0]:g}, {head.on[1]:g}]"
 
 
 def _note(head: HeadView) -> str:
-    parts = f" in {len(head.parts)} softmaxes that add up" if len(head.parts) > 1 else ""
-    numbered = ", numbered below" if any(len(part) <= MAX_NUMBERED for part in head.parts) else ""
+    count = len(head.atom.parts)
+    parts = f" in {count} softmaxes that add up" if count > 1 else ""
+    numbered = ", numbered below" if any(len(part) <= MAX_NUMBERED for part in head.atom.parts) else ""
     certificate = head.certificate
     known = f"{certificate.kind}: {certificate.error_in_words}"
-    return f"{counted(head.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"
-
-
-def short(name: str) -> str:
-    """A name that fits into a title."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
-def _plain(name: str) -> str:
-    """A name that is no formula, whatever signs it holds."""
-    return name.replace("$", r"\$")
+    return f"{counted(head.atom.anchors, 'anchor')}{parts}{numbered}, {certificate.dtype}, {known}"

@@ -11,7 +11,7 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.heads.atom import softmax
+from anchorhead.heads.atom import Atom, Part, softmax
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.forms import scalar_of
 from anchorhead.language.targets import CallableTarget, ScalarTarget
@@ -25,25 +25,10 @@ _FINE = 1e4  # units of round-off: an error below is drawn against the target's 
 
 
 @dataclass(frozen=True, eq=False)
-class Keys:
-    """Slopes in ascending order and offsets of one softmax, in float64."""
-
-    slopes: Float[np.ndarray, " p"]
-    offsets: Float[np.ndarray, " p"]
-
-    def __len__(self) -> int:
-        return len(self.slopes)
-
-    def weights(self, query: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
-        return softmax(query[:, None] * self.slopes + self.offsets)
-
-
-@dataclass(frozen=True, eq=False)
 class HeadView:
-    """The keys of each part, the query's origin, and the network with its target and certificate."""
+    """The head, and the network that it is with its target and certificate."""
 
-    parts: tuple[Keys, ...]
-    origin: float
+    atom: Atom
     target: ScalarTarget | CallableTarget
     network: Network
     certificate: Certificate
@@ -52,20 +37,15 @@ class HeadView:
     def of(cls, thing: Head | Network) -> HeadView:
         """Raises for a network whose target is no function of one variable, or that has no certificate."""
         if isinstance(thing, Head):
-            form, target, network = thing.atom, thing.target, thing.network
+            atom, target, network = thing.atom, thing.target, thing.network
         else:
             if thing.program is None or thing.construction != "scalar":
                 raise AnchorheadError("a network that is for no function of one variable is no head")
             target, network = scalar_of(thing.program), thing
-            form = read_network(thing, Box.of((target.low, target.high))).atom(thing.dtype)
+            atom = read_network(thing, Box.of((target.low, target.high))).atom(thing.dtype)
         if network.certificate is None:
             raise AnchorheadError("a head without a certificate cannot be plotted: it has no band to show")
-        parts = tuple(Keys(part.slopes.astype(np.float64), part.offsets.astype(np.float64)) for part in form.parts)
-        return cls(parts, form.origin, target, network, network.certificate)
-
-    @property
-    def anchors(self) -> int:
-        return sum(len(part) for part in self.parts)
+        return cls(atom, target, network, network.certificate)
 
     @property
     def on(self) -> tuple[float, float]:
@@ -81,12 +61,18 @@ class HeadView:
     def crossings(self) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
         """The queries of all parts at which neighbouring anchors weigh the same, and the slope steps there."""
         places, steps = [], []
-        for part in self.parts:
-            step = np.diff(part.slopes)
+        for part in self.atom.parts:
+            slopes, offsets, _ = part.astype(np.float64)
+            step = np.diff(slopes)
             apart = step > 0
-            places.append(self.origin - np.diff(part.offsets)[apart] / step[apart])
+            places.append(self.atom.origin - np.diff(offsets)[apart] / step[apart])
             steps.append(step[apart])
         return np.concatenate(places), np.concatenate(steps)
+
+    def weights(self, part: Part, s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n p"]:
+        """How much a part's anchors weigh, in float64."""
+        slopes, offsets, _ = part.astype(np.float64)
+        return softmax((s - self.atom.origin)[:, None] * slopes + offsets)
 
     def points(self) -> Float[np.ndarray, " n"]:
         """Even points, and geometric ones towards ends, kinks and crossings, as the dtype stores them.

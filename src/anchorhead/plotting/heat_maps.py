@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from anchorhead.as_html import block, table
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ class HeatMaps:
         return block("Attention weights of both constructions at one input", table(heads, rows))
 
 
-def draw_heat_maps(maps: HeatMaps, page: Page = AS_DESIGNED) -> Figure:
+def draw_heat_maps(maps: HeatMaps, page: Page) -> Figure:
     """Tokens upwards in the order of s, anchors to the right from a to b, heads side by side.
 
     A row a construction and a column a range; in a narrow picture the other way round.

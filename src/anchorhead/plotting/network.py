@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorhead.conditions import Excluded
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.forms import ramp_of
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.proof.search.search import Segments
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ MAX_DRAWN = 6
 """Of more output features than these, the first are drawn."""
 
 
-def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
+def draw_network(network: Network, page: Page) -> Figure:
     """Target and network over s = w·x + t above, their difference and the proven bound below."""
     certificate = network.certificate
     if network.program is None or network.construction != "truncated linear" or certificate is None:
@@ -35,10 +36,9 @@ def draw_network(network: Network, page: Page = AS_DESIGNED) -> Figure:
     target = ramp_of(network.program)
     bound = certificate.bound
     s, computed, exact = _values(network, target, certificate.on)
-    left_out = np.zeros(len(s), bool)
-    for low, high in certificate.excluded:
-        left_out |= (s > low) & (s < high)
-    exact[left_out] = np.nan
+    left_out = certificate.condition(Excluded)
+    if left_out is not None:
+        exact[~left_out.holds(s)] = np.nan
     figure = page.figure(8.4, 7.0)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     drawn = min(target.outputs, MAX_DRAWN)

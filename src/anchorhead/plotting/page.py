@@ -111,6 +111,3 @@ class Page:
         """The headings of panels that `side_by_side` made."""
         for group in ([one] for one in headings) if self.narrow else [headings]:
             style.headings(*group)
-
-
-AS_DESIGNED = Page()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anchorhead.constructions.planning.plan import Plan, Row
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.plotting.plan_of_one_error import draw_one_error
 from anchorhead.plotting.plan_rows import COLOURS, DASHED, LATTICE, heading_of
 
@@ -27,7 +27,7 @@ Key = tuple[str, str]
 """Form, or "all" of them, and placement."""
 
 
-def draw_plan(plan: Plan, page: Page = AS_DESIGNED) -> Figure:
+def draw_plan(plan: Plan, page: Page) -> Figure:
     """Parameters, a panel a layout, then anchors, against the error; dashed: the paper's anchors."""
     if len({row.within for row in plan.rows}) < 2:
         return draw_one_error(plan, page)

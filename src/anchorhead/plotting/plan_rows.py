@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anchorhead.constructions.planning.plan import Plan
+from anchorhead.decimals import shortened
 from anchorhead.plotting import style
 
 COLOURS = {
@@ -21,6 +22,6 @@ def heading_of(plan: Plan) -> tuple[str, str]:
     text = plan.target if plan.where else plan.target[:1].upper() + plan.target[1:].replace("->", "→")
     where = f"for {plan.where}" if plan.where else f"on {plan.on}"
     return (
-        style.shortened(text, LONGEST),
-        style.minus(style.shortened(f"{where}, in {plan.dtype}: sizes before building", LONGEST)),
+        shortened(text, LONGEST),
+        style.minus(shortened(f"{where}, in {plan.dtype}: sizes before building", LONGEST)),
     )

@@ -8,6 +8,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from anchorhead.decimals import shortened
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -270,8 +272,9 @@ def title(figure: Figure, text: str, note: str = "") -> None:
         figure.supxlabel(words, fontsize=points(12), color=grey(), x=0.01, ha="left", parse_math=False)
 
 
-def shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def label(name: str, most: int) -> str:
+    """A name in a legend: short, and no formula, whatever signs it holds."""
+    return shortened(name, most).replace("$", r"\$")
 
 
 def minus(text: str) -> str:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from anchorhead.decimals import shortened
 from anchorhead.network import Network
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.plotting.several import SeveralTarget
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 SIDE = 220
 
 
-def draw_surface(network: Network, target: SeveralTarget, page: Page = AS_DESIGNED) -> Figure:
+def draw_surface(network: Network, target: SeveralTarget, page: Page) -> Figure:
     """The first output over the box on the left; on the right network - target, on a scale that ends at the bound."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -48,7 +49,7 @@ def draw_surface(network: Network, target: SeveralTarget, page: Page = AS_DESIGN
         axes.set_ylabel(style.minus(target.names[1]))
         axes.grid(False)
     more = "" if target.outputs == 1 else f", the first of {target.outputs} outputs"
-    style.title(figure, f"{style.shortened(target.text, 110)}{more}")
+    style.title(figure, f"{shortened(target.text, 110)}{more}")
     lines = f"white lines: level lines of the function itself; {network.dtype}"
     found = f"largest here {np.abs(computed - exact).max():.3g}; the scale ends at what is {certificate.kind}"
     page.write([style.Heading(left, "The network", lines), style.Heading(right, "Its error", f"{found}, {bound:.3g}")])

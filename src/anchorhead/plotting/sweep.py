@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from anchorhead.as_html import block, table
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ class Sweep:
         return "(b − a) / p" if self.theorem == "single-head" else "(b − a) / ((n − 2) H)"
 
 
-def draw_sweep(sweep: Sweep, page: Page = AS_DESIGNED) -> Figure:
+def draw_sweep(sweep: Sweep, page: Page) -> Figure:
     """Error against the number of intervals, both on logarithmic scales."""
     figure = page.figure(8.4, 6.2)
     draw_sweep_on(figure.add_subplot(), sweep)

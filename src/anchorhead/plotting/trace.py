@@ -9,7 +9,7 @@ import numpy as np
 from anchorhead.decimals import counted
 from anchorhead.incontext.trace import Trace
 from anchorhead.plotting import style
-from anchorhead.plotting.page import AS_DESIGNED, Page
+from anchorhead.plotting.page import Page
 from anchorhead.plotting.style import Heading
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ CONTOURS, POINTS = 14, 61
 MAX_DRAWN = 6
 
 
-def draw_trace(trace: Trace, page: Page = AS_DESIGNED) -> Figure:
+def draw_trace(trace: Trace, page: Page) -> Figure:
     """With two weights their path over the loss's contours, else each weight by step; attention; deviation."""
     figure, (left, middle, right) = page.side_by_side(15.0, 5.8, (1, 1, 1))
     descent = trace.learner.descent

@@ -23,8 +23,9 @@ Model. Layers are computed as the grammar says, in the dtype's arithmetic, but
 anchorhead.network.direct is an instance. It goes through the layers with features that are an entry of one vector times
 a power of two, a constant that one exact product makes, or a sum; sums are rows of products of the stored weights, with
 constants in their bias; two maps become one where one of them picks entries, times powers of two, which rounds nothing
-as long as the products are normal numbers of the dtype, and where it is not the sum behind heads that does; a skip with
-a bias is refused, being a sum of its own. A number that several heads ask with is summed once.
+as long as the products are normal numbers of the dtype (behind a sum, powers of no less than 1, or its products would
+underflow one by one), and where it is not the sum behind heads that does; a skip with a bias is refused, being a sum of
+its own. A number that several heads ask with is summed once.
 An attention whose queries are constants copies the winner, all others being SILENT below it. One whose queries depend
 on the input in one entry t, its keys and values being constants, is a head on t, without the keys that are nowhere
 within reach: by a series, or as a softmax. Softmax groups of multiples of entries are heads of their bases, or they are

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
@@ -432,6 +433,38 @@ def test_what_is_accepted_holds(name: str) -> None:
         case.made().save(Path(folder) / "network.safetensors")
         found = verify(Path(folder) / "network.safetensors")
     assert not found.verified or case.error() <= case.bound
+
+
+def test_products_of_sums_do_not_underflow_one_by_one(tmp_path: Path) -> None:
+    """A head asks with 2^-100 times a sum of 2,048 terms, where underflow goes to zero: that factor belongs to the sum,
+    and to none of its terms."""
+    inputs, much = 2048, 2.0**100
+    registers = np.zeros((2, inputs + 2), np.float32)
+    registers[:, inputs:] = [[-much, -1.0], [much, 1.0]]
+    first = Embed(np.eye(inputs + 2, inputs, dtype=np.float32), np.zeros(inputs + 2, np.float32), tokens=1,
+                  registers=registers)  # fmt: skip
+    weight = np.zeros((3, inputs + 2), np.float32)
+    weight[0, :inputs], weight[1:, inputs:] = 1.5, np.eye(2)
+    query, key, value = (np.eye(3, dtype=np.float32)[None, [row]] for row in range(3))
+    heads = Attention(query / np.float32(much), key, value, np.ones((1, 1, 1), np.float32), grid=(2,))
+    claims = replace(together(1, 1, 0.0), numbers=np.array([[much, 0.0, 1.0, 0.0, 0.0]]))
+    writer, high = Writer(), 2.0**-27
+    x = writer.input([f"x{n}" for n in range(inputs)], np.zeros((1, inputs)), np.full((1, inputs), high), tokens=1)
+    total = writer.affine({x: np.full((1, inputs), 1.5)}, np.zeros(1))
+    program = writer.program(writer.apply(parse("tanh(x)"), (total,), ("x",), 1))
+    case = Forged(
+        Network([first, Linear(weight), heads]), 5e-6, np.zeros((1, inputs)), low=0.0, high=high, claims=claims
+    )
+    net = case.made().with_(program=program)
+    net.save(tmp_path / "network.safetensors")
+    assert verify(tmp_path / "network.safetensors").verified
+    given = torch.full((1, 1, inputs), 0.9 * high)
+    try:
+        torch.set_flush_denormal(True)
+        found = float(net(given))
+    finally:
+        torch.set_flush_denormal(False)
+    assert abs(found - np.tanh(1.5 * inputs * float(given[0, 0, 0]))) <= case.bound
 
 
 def test_series_are_read_where_they_are_run(tmp_path: Path) -> None:

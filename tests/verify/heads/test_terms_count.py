@@ -224,7 +224,7 @@ def test_weights_on_a_piece_are_no_larger_than_is_said() -> None:
     part, _, ends, _ = adversary.head("ramp, float32")
     softmax = Softmax(part, MODEL)
     t, half = np.linspace(*ends, 13)[None], 0.5 * np.ones((1, 13))
-    upper = softmax.pieces(t, half, 0 * half, None).upper[0]
+    upper = softmax.pieces(t, half, 0 * half, [np.arange(len(part.slopes))]).upper[0]
     for step in np.linspace(-0.5, 0.5, 21):
         z = part.slopes * (t[0, :, None] + step) + part.offsets
         logs = z - z.max(axis=1, keepdims=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .mutations import Mutation
 
 DIFFERS = "equality: what differs is said to differ"
+PARTED = "equality: programs that begin alike are compared from where they part"
 UNDEFINED = "numbers: nothing is known where a function may be undefined"
 
 # fmt: off
@@ -50,6 +51,15 @@ EQUALITY = (
     Mutation("equality/algebra.py", "Algebra.power", "sign if n is not None and n % 2 else 1", "1",
              f"{DIFFERS} (the reciprocal of a negative sum)"),
     Mutation("equality/compare.py", "_bound", "algebra.minus(a, b)", "algebra.minus(a, a)", f"{DIFFERS} (a sum)"),
+    Mutation("equality/compare.py", "_same", "all(np.array_equal(*pair) for pair in arrays)", "True",
+             f"{PARTED} (a weight)"),
+    Mutation("equality/compare.py", "_same", "np.array_equal(a.which, b.which)", "True", f"{PARTED} (a function)"),
+    Mutation("equality/compare.py", "_same", "exact and", "", f"{PARTED} (a number within a radius)"),
+    Mutation("equality/compare.py", "_same", "(a.functions, a.of, a.arguments) == (b.functions, b.of, b.arguments)",
+             "a.functions == b.functions", f"{PARTED} (another quantity)"),
+    Mutation("equality/compare.py", "_alike", "of >= place for one", "True for one", f"{PARTED} (what comes before)"),
+    Mutation("equality/compare.py", "difference", "Range(arb(a), arb(b)) for", "Range(arb(a), arb(a)) for",
+             f"{PARTED} (one end)"),
     Mutation("equality/polynomials.py", "Polynomials.made", "sums[m].abs_upper() * self.known(m)[0].most", "arb(0)",
              f"{DIFFERS} (a sum)"),
     Mutation("equality/polynomials.py", "Polynomials.scaled", "factor.rad() * a.range.most", "arb(0)",

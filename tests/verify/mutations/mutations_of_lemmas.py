@@ -115,7 +115,7 @@ LEMMAS = (
              "lemmas_hold: weights that are left out of a mean count"),
     Mutation("constant.py", "constant_softmax", "np.full(1, far)", "np.zeros(1)",
              "terms_count: what constant logits are off by counts (2)"),
-    Mutation("scalar/softmax.py", "Softmax._windows", "(h + part.lean)", "h",
+    Mutation("scalar/softmax.py", "Softmax.windows", "(h + self.lean)", "h",
              "terms_count: keys that lean towards the heaviest are kept"),
     Mutation("scalar/softmax.py", "Softmax.left_out", "np.abs(self.part.values) + self.part.value_error",
              "np.abs(self.part.values)", "made_by_hand: what is wrong is not verified (values_that_are_left_out)"),

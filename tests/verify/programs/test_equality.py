@@ -190,6 +190,60 @@ def test_asinh_of_what_is_nearly_the_same_differs() -> None:
     assert 1 / math.sqrt(2) * SLIGHT <= found < 10 * SLIGHT  # what it is at x = 1, y = 0
 
 
+def layered(tail: Nodes, **other: Any) -> Program:
+    """tanh of two maps of x and y, a map of these to v, and a function of v; what is `other` than usual."""
+    weight, radius = other.get("weight", np.array([[1.0, 2.0], [0.5, -1.0]])), other.get("radius")
+    before = other.get("before", 3)
+    functions = tuple(read_expression({"nodes": [X, [name, 0]]}) for name in ("tanh", "sin"))
+    steps = (
+        Input(("x", "y"), 1, None, None, None),
+        Affine((0,), (weight,), (radius,), np.full((1, 2), other.get("bias", 0.0)), None),
+        Apply(functions, other.get("which", np.array([0, 1])), (other.get("of", 1),), ("x",)),
+        Affine((2,), (np.array([[1.0, 2.0]]),), (None,), np.zeros((1, 1)), None),
+        Affine((before,), (np.ones((1, 1 if before == 3 else 2)),), (None,), np.zeros((1, 1)), None),
+        Apply((read_expression({"nodes": tail}),), np.array([0]), (4,), ("x",)),
+    )  # fmt: skip
+    return Program(steps, ("",) * 6, (5,), (), False)
+
+
+SQUARE: Nodes = [X, ["integer_power", 2, 0]]
+OTHERWISE: dict[str, Program] = {
+    "a weight": layered(SQUARE, weight=np.array([[1.0, 2.0], [0.5, -0.9]])),
+    "a bias": layered(SQUARE, bias=0.1),
+    "a function": layered(SQUARE, which=np.array([0, 0])),
+    "a number within a radius": layered(SQUARE, radius=np.full((2, 2), 0.1)),
+    "another quantity": layered(SQUARE, of=0),
+    "what comes before": layered(SQUARE, before=2),
+    "one end": layered([X, ["number", 2.0], ["min", 0, 1], ["integer_power", 2, 2]]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_programs_that_begin_alike_are_compared_from_where_they_part(name: str) -> None:
+    """v is 2.9 somewhere; tampered with, the programs are 0.1 apart and more."""
+    low, high, usual = np.full((1, 2), -1.0), np.ones((1, 2)), layered(SQUARE)
+    assert difference(usual, layered([X, ["mul", 0, 0]]), low, high).max() < 1e-60
+    for pair in ((usual, OTHERWISE[name]), (OTHERWISE[name], usual)):
+        assert difference(*pair, low, high).max() > 0.1
+
+
+def test_what_comes_before_may_be_large() -> None:
+    """Written out, tanh of 300 sums of 300 inputs, squared in two ways, has more terms than are looked at."""
+    size, rng = 300, np.random.default_rng(0)
+
+    def large(tail: Nodes) -> Program:
+        maps = [Affine((n,), (rng.normal(size=shape),), (None,), np.zeros((1, shape[0])), None)
+                for n, shape in ((0, (size, size)), (2, (1, size)))]  # fmt: skip
+        tanh = Apply((read_expression({"nodes": [X, ["tanh", 0]]}),), np.zeros(size, int), (1,), ("x",))
+        last = Apply((read_expression({"nodes": tail}),), np.array([0]), (3,), ("x",))
+        given = Input(tuple(f"x{n}" for n in range(size)), 1, None, None, None)
+        return Program((given, maps[0], tanh, maps[1], last), ("",) * 5, (4,), (), False)
+
+    one, rng = large(SQUARE), np.random.default_rng(0)
+    low, high = np.full((1, size), -1.0), np.ones((1, size))
+    assert difference(one, large([X, ["mul", 0, 0]]), low, high).max() < 1e-60
+
+
 @pytest.mark.parametrize("where", ["weight", "bias"])
 def test_numbers_that_may_be_elsewhere_in_a_radius_are_not_taken_as_they_are_written(where: str) -> None:
     given = Input(("x",), 1, None, None, None)
@@ -236,10 +290,12 @@ LONG = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_small_files_are_refused_before_they_take_long(name: str) -> None:
+    last = len(LONG[name]) - 1
+    otherwise: Nodes = [*LONG[name], ["neg", last], ["neg", last + 1]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(polynomials, "MAX_WORK", 5_000)
         with pytest.raises(NotVerified, match="too long to compare in 5,000 steps"):
-            bound(LONG[name], LONG[name], (-1.0, 1.0))
+            bound(LONG[name], otherwise, (-1.0, 1.0))
 
 
 def test_a_large_exponent_takes_no_time() -> None:

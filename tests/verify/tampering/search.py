@@ -199,7 +199,7 @@ class Claim:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             given = [self.examples(x).astype(np.longdouble)]
-            found = run(self.network.program, given, Floats(np.longdouble), functions)
+            found = run(self.network.program, given, Floats(), functions)
         covered = np.ones(len(x), bool)
         for condition in self.conditions(Excluded):
             for step in self.network.program.steps:  # type: ignore[union-attr]

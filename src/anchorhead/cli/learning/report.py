@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from anchorhead.decimals import counted
+from anchorhead.decimals import counted, shortened
 
 if TYPE_CHECKING:
     from anchorhead.cli.learning.table import Table
@@ -19,7 +19,7 @@ CLOSE = 1e-4
 
 def print_fit(table: Table, estimator: Any, other: Any | None, seconds: float, others_seconds: float) -> None:
     """other: scikit-learn's own estimator, unless it failed."""
-    names = [_short(name) for name in table.names]
+    names = [shortened(name, WIDEST_NAME) for name in table.names]
     ours, theirs = _coefficients(estimator), _coefficients(other)
     width = max(len("intercept"), *map(len, names))
     typer.echo(f"{'':<{width}}{'in context':>17}{'scikit-learn':>17}{'difference':>13}")
@@ -30,7 +30,8 @@ def print_fit(table: Table, estimator: Any, other: Any | None, seconds: float, o
         beside = f"{theirs[j]:>17.8g}{ours[j] - theirs[j]:>13.1e}" if other is not None else ""
         typer.echo(f"{name:<{width}}{ours[j]:>17.8g}{beside}")
     if table.classes:
-        typer.echo(f"above 0 speaks for {_short(table.classes[1])}, below 0 for {_short(table.classes[0])}")
+        below, above = (shortened(name, WIDEST_NAME) for name in table.classes)
+        typer.echo(f"above 0 speaks for {above}, below 0 for {below}")
     if other is not None:
         _print_difference(table, estimator, other)
     beside = f", scikit-learn {others_seconds:.2f} s" if other is not None else ""
@@ -59,7 +60,3 @@ def _print_difference(table: Table, estimator: Any, other: Any) -> None:
 def _coefficients(model: Any | None) -> np.ndarray:
     """All coefficients, then the intercept."""
     return np.zeros(0) if model is None else np.append(np.ravel(model.coef_), np.ravel(model.intercept_)[0])
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= WIDEST_NAME else f"{name[: WIDEST_NAME - 1]}…"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from anchorhead.cli.terminal import in_one_line
+from anchorhead.decimals import shortened
 from anchorhead.errors import AnchorheadError
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def _classes(path: Path, target: str, words: list[str]) -> tuple[np.ndarray, tup
 
 
 def _shown(names: list[str]) -> str:
-    short = [name if len(name) <= 40 else f"{name[:39]}…" for name in names[:MAX_SHOWN]]
+    short = [shortened(name, 40) for name in names[:MAX_SHOWN]]
     return ", ".join(short) + (f" and {len(names) - MAX_SHOWN:,} more" if len(names) > MAX_SHOWN else "")
 
 

@@ -12,7 +12,7 @@ from anchorhead.constructions.causal import require_causal_values
 from anchorhead.constructions.fitting.fitted import approximate_fitted
 from anchorhead.constructions.fitting.opaque import approximate_callable
 from anchorhead.constructions.grids.grid import SolvedGrid
-from anchorhead.constructions.grids.grid_network import GridPlacement, place_grid
+from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.constructions.passes.functions import OF_HEADS, OF_NEURONS, one_head
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.errors import AnchorheadError, NotReached
@@ -103,9 +103,8 @@ def _grid_moved(made: SolvedGrid, target: CallableSeveral, pairs: int) -> Networ
     tokens, network = target.tokens or 1, made.network
     if tokens == 1 or network.certificate is None:
         return network
-    place = replace(GridPlacement.of_all(tokens, len(target.variables), target.outputs), causal=True)
     known = f"{network.certificate.method}; causal as far as {pairs:,} pairs of inputs show"
     certificate = replace(network.certificate, kind="measured", method=known)
-    return place_grid(made.atom, place, target.variables).with_(
+    return grid_network(made.atom, tokens, target.variables, causal=True).with_(
         program=network.program, derivation=network.derivation, certificate=certificate, outside=network.outside
     )

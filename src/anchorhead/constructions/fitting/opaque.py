@@ -88,7 +88,7 @@ def _found(
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"
     )
     network = measured_network(atom, target, error, method, request, OPAQUE)
-    return SolvedGrid(network, atom, None, "only values of the function are known")
+    return SolvedGrid(network, atom, None)
 
 
 def _not_reached(target: CallableSeveral, request: BuildRequest, best: float) -> AnchorheadError:

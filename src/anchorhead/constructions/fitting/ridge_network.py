@@ -83,7 +83,7 @@ def network_of(parts: Sequence[Mlp], tokens: int | None, inputs: int, variables:
     for layers in zip(*(part.hidden for part in parts), strict=True):
         weights = [layer.affine.weight for layer in layers]
         if hidden:
-            weight = block_diag(*weights)
+            weight = np.asarray(block_diag(*weights))
         else:
             weight = np.concatenate([np.pad(one, ((0, 0), (0, inputs - one.shape[1]))) for one in weights])
         functions = [layer.activations[k] for layer in layers for k in layer.which]
@@ -91,5 +91,6 @@ def network_of(parts: Sequence[Mlp], tokens: int | None, inputs: int, variables:
         bias = np.concatenate([layer.affine.bias for layer in layers])
         hidden.append(Hidden(Affine(weight, bias), kinds, np.array([kinds.index(one) for one in functions])))
     readouts = [part.readout for part in parts]
-    readout = Affine(block_diag(*(one.weight for one in readouts)), np.concatenate([one.bias for one in readouts]))
+    weight = np.asarray(block_diag(*(one.weight for one in readouts)))
+    readout = Affine(weight, np.concatenate([one.bias for one in readouts]))
     return Mlp(tuple(hidden), readout, tokens, variables=variables)

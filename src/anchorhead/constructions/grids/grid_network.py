@@ -52,11 +52,11 @@ class GridPlacement:
     causal: bool = False
 
     @classmethod
-    def of_all(cls, tokens: int, entries: int, outputs: int) -> GridPlacement:
+    def of_all(cls, tokens: int, entries: int, outputs: int, causal: bool = False) -> GridPlacement:
         """Of a grid of all entries, whose outputs are those of the tokens in order."""
         require_even_tokens(tokens, entries, outputs)
         readers = tuple((token, column) for token in range(tokens) for column in range(outputs // tokens))
-        return cls(tokens, entries // tokens, tuple(range(entries)), readers)
+        return cls(tokens, entries // tokens, tuple(range(entries)), readers, causal)
 
     @property
     def columns(self) -> int:
@@ -102,22 +102,24 @@ class GridPlacement:
         return self.own + self.points
 
 
-def grid_network(atom: GridAtom, tokens: int | None = None, variables: Sequence[str] = ()) -> Network:
+def grid_network(
+    atom: GridAtom, tokens: int | None = None, variables: Sequence[str] = (), causal: bool = False
+) -> Network:
     """The network, without target and certificate: inputs (..., d) to outputs (..., m); with tokens=n, inputs
     (..., n, d/n) to outputs (..., n, m/n), entries in order.
 
     variables   what its axes are called, where they have names
     """
-    if tokens is not None:
-        return place_grid(atom, GridPlacement.of_all(tokens, atom.variables, atom.outputs), variables)
-    drafts = grid_drafts(atom.sides, atom.outputs, GridFill(atom, variables))
-    return Network([draft.made(atom.dtype) for draft in drafts], token_axis=False)
+    place = None if tokens is None else GridPlacement.of_all(tokens, atom.variables, atom.outputs, causal)
+    layers = [draft.made(atom.dtype) for draft in filled_drafts(atom, place, variables)]
+    return Network(layers, token_axis=tokens is not None)
 
 
-def place_grid(atom: GridAtom, place: GridPlacement, variables: Sequence[str] = ()) -> Network:
-    """The network of a grid in a sequence: inputs (..., n, features) to (..., n, columns)."""
-    drafts = placed_drafts(atom.sides, place, PlacedFill(atom, variables, place=place))
-    return Network([draft.made(atom.dtype) for draft in drafts])
+def filled_drafts(atom: GridAtom, place: GridPlacement | None, variables: Sequence[str]) -> list[Draft]:
+    """The layers of a grid: of one token, or where it is placed in a sequence."""
+    if place is None:
+        return grid_drafts(atom.sides, atom.outputs, GridFill(atom, variables))
+    return placed_drafts(atom.sides, place, PlacedFill(atom, variables, place=place))
 
 
 def grid_drafts(sides: Sequence[int], outputs: int, fill: GridFill | None = None) -> list[Draft]:

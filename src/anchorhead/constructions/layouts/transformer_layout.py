@@ -119,7 +119,6 @@ class Transformer(LaidOut):
                 rows[:, at] = np.eye(self.tokens)
                 rows[:, not_at] = -self.far * (1 - np.eye(self.tokens))
             if registers is not None and has_registers:
-                self._silence(registers, names)
                 self._anchors(registers, names)
             if registers is not None and self._hides:
                 registers[-1, names[HIDDEN]] = 1
@@ -132,11 +131,13 @@ class Transformer(LaidOut):
         return Draft(Embed, shapes, fill), names
 
     def _anchors(self, registers: np.ndarray, names: Features) -> None:
-        """The columns of anchors, and for which token each row is."""
+        """The columns of anchors, with offsets so low that nothing is seen where none is written; and for which token
+        each row is."""
         rows = registers[: self._rows]
         for number, (shape, p, last) in enumerate(self._tables):
             slopes, offsets, values = anchors_of(shape, p)
             first = self._first(number, names)
+            registers[:, first + 1] = -self.far
             copies = self.tokens if last else 1
             k = np.repeat(np.arange(len(slopes)), copies)
             rows[: len(k), first], rows[: len(k), first + 1] = slopes[k], offsets[k]
@@ -145,12 +146,6 @@ class Transformer(LaidOut):
         if self.tokens > 1:
             slots = [names[f"for token {j}"] for j in range(self.tokens)]
             rows[np.arange(len(rows)), np.array(slots)[np.arange(len(rows)) % self.tokens]] = 1
-
-    def _silence(self, rows: np.ndarray, names: Features) -> None:
-        """Offsets so low that an anchor is not seen, until one is written there."""
-        for i, name in enumerate(names.names):
-            if name.startswith("offset of shape "):
-                rows[:, i] = -self.far
 
     def _gather_shapes(self, width: int) -> dict[str, tuple[int, ...]]:
         """Queries, keys and values of n heads, of which head j copies the inputs of token j."""
@@ -216,7 +211,8 @@ class Transformer(LaidOut):
             units = zip(layer.scale.tolist(), layer.shift.tolist(), strict=True)
             after = Features([scaled(f"neuron {r}", *unit) for r, unit in enumerate(units)] + kept)
         heads, columns = count * parts, self.tokens if gated else 1
-        size, pairs = 3 + (self.tokens if gated else 0), self._pairs(layer)
+        size = 3 + (self.tokens if gated else 0)
+        pairs = [(int(k), p) for k in np.unique(layer.which) for p in range(parts)]
 
         def fill(
             query: np.ndarray, key: np.ndarray, value: np.ndarray, output: np.ndarray, skip: np.ndarray | None = None
@@ -258,9 +254,6 @@ class Transformer(LaidOut):
         if kept:
             shapes["skip"] = (len(after), len(names))
         return Draft(Attention, shapes, fill), after
-
-    def _pairs(self, layer: Queries) -> list[tuple[int, int]]:
-        return [(int(k), p) for k in np.unique(layer.which) for p in range(layer.parts)]
 
     def _first(self, number: int, names: Features) -> int:
         return next(i for i, name in enumerate(names.names) if name.startswith(f"slope of shape {number},"))

@@ -23,9 +23,9 @@ from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.box import error_of_a_step
-from anchorhead.lemmas.learners.prove import require_known
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.steps import Step, squared_step
+from anchorhead.lemmas.learners.threshold import require_known
 from anchorhead.proof.arithmetic.arithmetic import require_model
 
 SHARPNESSES = tuple(2.0**-k for k in range(3, 26))

@@ -27,8 +27,8 @@ from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, CertificateError, OutsideWarning
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.loop import most_curvature
-from anchorhead.lemmas.learners.prove import require_known
 from anchorhead.lemmas.learners.steps import Step
+from anchorhead.lemmas.learners.threshold import require_known
 from anchorhead.network import Attention, Network, Outside, Repeat
 from anchorhead.network.guard import checked_outside
 from anchorhead.network.named_inputs import the_only

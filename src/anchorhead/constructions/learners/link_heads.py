@@ -14,12 +14,8 @@ from anchorhead.heads.atom import Dtype, Part
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.solver.straight import best_straight
-from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets import Expression, ScalarTarget
-from anchorhead.language.targets.losses import Loss
-from anchorhead.language.targets.scalar import interval
 from anchorhead.lemmas.learners.links import HeadLink
-from anchorhead.network.dtypes import dtype_name
 from anchorhead.proof.grids.grid import smooth_on_box
 from anchorhead.proof.heads.link_heads import logistic_form
 
@@ -33,30 +29,19 @@ GRID_WITHIN = {"float64": (1e-9, 1e-8, 1e-7, 1e-6), "float32": (1e-5, 1e-4, 1e-3
 MAX_POINTS = 1_024
 
 
-def link_head(loss: Loss, scores: tuple[float, float], dtype: str) -> HeadLink:
-    """The head for the phi of a loss, not of the form "g(s, y)".
+@lru_cache(maxsize=64)
+def link_head(phi: Expression, scores: tuple[float, float], dtype: Dtype) -> HeadLink:
+    """The head for the phi of a loss.
 
     scores   the range of phi's argument, that is of s, s - y or y s as the form says; not needed by a sigmoid or tanh
     """
-    if loss.form == "g(s, y)":
-        raise AnchorheadError(f"the link {loss.link} is of two variables: it takes a grid, not a head on one")
-    return _head(loss.link, *interval(scores), dtype_name(dtype))
-
-
-def line_head(reach: float, dtype: str) -> HeadLink:
-    """The head for phi(x) = x on [-reach, reach]."""
-    return _head(parse("x"), -float(reach), float(reach), dtype_name(dtype))
-
-
-def link_grid(loss: Loss, scores: tuple[float, float], labels: float, dtype: str) -> GridAtom:
-    """The grid for a link g(s, y), s in scores and |y| up to labels: origins and bias 0, moved into its weights."""
-    if loss.form != "g(s, y)":
-        raise AnchorheadError(f"the link {loss.link} is of one variable: it takes a head, not a grid")
-    return _grid(loss.link, *interval(scores), float(labels), dtype_name(dtype))
+    return HeadLink(phi, _parts(phi, *scores, dtype), *scores)
 
 
 @lru_cache(maxsize=16)
-def _grid(link: Expression, low: float, high: float, labels: float, dtype: Dtype) -> GridAtom:
+def link_grid(link: Expression, scores: tuple[float, float], labels: float, dtype: Dtype) -> GridAtom:
+    """The grid for a link g(s, y), s in scores and |y| up to labels: origins and bias 0, moved into its weights."""
+    low, high = scores
     box = ((low, -labels), (high, labels))
     smooth_on_box([link], ("s", "y"), *box)
 
@@ -78,11 +63,6 @@ def _grid(link: Expression, low: float, high: float, labels: float, dtype: Dtype
         ]
         return GridAtom.of(axes, np.zeros(2), found.values + found.bias, np.zeros(1), dtype)
     raise failed or AnchorheadError(f"no grid was found for the link {link}")
-
-
-@lru_cache(maxsize=64)
-def _head(phi: Expression, low: float, high: float, dtype: Dtype) -> HeadLink:
-    return HeadLink(phi, _parts(phi, low, high, dtype), low, high)
 
 
 def _parts(phi: Expression, low: float, high: float, dtype: Dtype) -> tuple[Part, ...]:

@@ -29,6 +29,7 @@ from anchorhead.lemmas.learners.prompt import Prompt, steepness
 from anchorhead.lemmas.learners.prove import prove_rows
 from anchorhead.lemmas.learners.steps import Step
 from anchorhead.network import Network, Outside
+from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.guard import checked_outside
 from anchorhead.network.named_inputs import the_only
 from anchorhead.network.tensors import as_numbers, without_torch
@@ -140,6 +141,6 @@ def build_many(target: ManyLearners, program: Program, request: BuildRequest) ->
 
 def _slope(loss: Loss, reach: float, dtype: str) -> float:
     """The largest slope of a link on the whole line, 0 if there is none."""
-    facts = link_head(loss, (-reach, reach), dtype).facts
+    facts = link_head(loss.link, (-reach, reach), dtype_name(dtype)).facts
     bounded = loss.link.affine() is not None or (np.isinf(facts.low) and np.isinf(facts.high))
     return max(facts.slope, 0.0) if bounded else 0.0

@@ -9,12 +9,13 @@ import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.learners.layouts import sequence
-from anchorhead.constructions.learners.link_heads import line_head, link_grid, link_head
+from anchorhead.constructions.learners.link_heads import link_grid, link_head
 from anchorhead.constructions.learners.written import network_of
 from anchorhead.constructions.single.head import best_head
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Part
 from anchorhead.heads.grids.grid_atom import GridAtom
+from anchorhead.language.expressions.parser import parse
 from anchorhead.language.targets import target_of
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.many_learners import ManyLearners
@@ -92,10 +93,10 @@ def linked_network(target: Descent, dtype: str, score_sharpness: float, sharpnes
 def link_anchors(target: Descent, dtype: str) -> Anchors:
     """What stands for the link of a descent."""
     if target.loss.form != "g(s, y)":
-        return link_head(target.loss, target.scores or ANY_SCORES, dtype).parts
+        return link_head(target.loss.link, target.scores or ANY_SCORES, dtype_name(dtype)).parts
     if target.scores is None or target.labels is None:
         raise AnchorheadError(f"the link {target.loss.link} needs a range of scores and of labels: give both")
-    return link_grid(target.loss, target.scores, target.labels, dtype)
+    return link_grid(target.loss.link, target.scores, target.labels, dtype_name(dtype))
 
 
 def linked(
@@ -126,7 +127,9 @@ def anchored(target: Descent, labels: float, dtype: str) -> SequenceLinks:
     if target.threshold:
         raise AnchorheadError('layout="sequence" has no threshold: use layout="transformer", or decay in its place')
     form, held = target.loss.form, link_anchors(target, dtype)
-    line = line_head(labels or 1.0, dtype).parts if form == "phi(s) - y" else ()
+    line: tuple[Part, ...] = ()
+    if form == "phi(s) - y":
+        line = link_head(parse("x"), (-labels or -1.0, labels or 1.0), dtype_name(dtype)).parts
     pieces = pieces_of(form, held, line)
     _require_room(target, pieces)
     return sequence_step(target, held, line, _reach(pieces, dtype), dtype)
@@ -156,5 +159,6 @@ def _reach(pieces: Sequence[Piece], dtype: str) -> float:
 
 def many_network(target: ManyLearners, dtype: str) -> Network:
     """The network of many learners."""
-    held = [link_head(loss, (-target.reach, target.reach), dtype).parts for loss in target.losses]
+    reach, stored = (-target.reach, target.reach), dtype_name(dtype)
+    held = [link_head(loss.link, reach, stored).parts for loss in target.losses]
     return network_of(target, many_step(target, held, balanced_sharpness(target.reach / 4, dtype), dtype), dtype)

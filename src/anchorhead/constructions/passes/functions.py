@@ -33,6 +33,7 @@ from anchorhead.constructions.passes.simplify import forms_of, ways_of
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.single.head import best_head
+from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype
@@ -68,7 +69,7 @@ def approximate_expressions(target: SeveralVariables, written: Program, request:
             return replace(made, network=made.network.written_as(written))
         request.require_only(OF_NEURONS, "a head's words are for functions of one variable, without a form or layout")
         require_expressions_representable(request.error, target, request.dtype)
-        return proven_functions(target, request).written_as(written)
+        return taken_apart(target, request, _proven_neurons, _proven_grids).written_as(written)
     except NotReached as error:
         error.network = error.network.written_as(written)
         raise
@@ -110,30 +111,27 @@ def taken_apart(
 
     def of_way(way: SeveralVariables) -> Made:
         if way.becomes(request.form, request.layout) != "grids":
-            return _first(
+            return first_that_reaches(
                 forms_in_order(way, request.error, request.dtype), lambda form: of_neurons(form, way, request)
             )
         parts.require_plain(way, request)
         groupings = (way,) if request.placement == "uniform" else parts.groupings(way, request.causal)
         plain = replace(request, form="deep", layout="transformer")
-        return _first(groupings, lambda one: of_grids(one, plain))
+        return first_that_reaches(groupings, lambda one: of_grids(one, plain))
 
-    return _first(ways_of(target, request.placement), of_way)
+    return first_that_reaches(ways_of(target, request.placement), of_way)
 
 
-def proven_functions(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Neurons, heads over grids, or both."""
-
-    def of_neurons(form: Mlp, way: SeveralVariables, request: BuildRequest) -> Network:
-        return proven_mlp(form, way.on, request).network
-
-    return taken_apart(target, request, of_neurons, _proven_grids)
+def _proven_neurons(form: Mlp, way: SeveralVariables, request: BuildRequest) -> Network:
+    return proven_mlp(form, way.on, request).network
 
 
 def _proven_grids(target: SeveralVariables, request: BuildRequest) -> Network:
-    """Grids and neurons, side by side, and one walk over all of them."""
+    """Grids and neurons, side by side, and one walk over all of them; the paper's uniform grid is of all variables."""
     if request.placement == "uniform":
-        return parts.even_grid(target, request)
+        parts.require_uniform(target, request)
+        parts.check_continuous(target)
+        return approximate_uniform_grid(target, request)
     if target.one_grid and not request.causal:
         parts.require_continuous(target)
         return solved_grid(target, request).network
@@ -180,7 +178,7 @@ def shared_out(
     )
 
 
-def _first(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
+def first_that_reaches(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
     """What is made of the first way that reaches the error; where none does, the closest, or what stands against the
     first."""
     refused: list[AnchorheadError] = []

@@ -13,11 +13,10 @@ from anchorhead.certificate import Certificate
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.derivations import grid_entries
 from anchorhead.constructions.grids.grid import SolvedGrid, solved_grid
-from anchorhead.constructions.grids.grid_network import GridFill, GridPlacement, PlacedFill, grid_drafts, placed_drafts
+from anchorhead.constructions.grids.grid_network import GridPlacement, filled_drafts
 from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.passes.prove import ProvenMlp
-from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.analysis.jump_search import find_jump_of
@@ -70,13 +69,6 @@ def require_plain(target: SeveralVariables, request: BuildRequest) -> None:
             f"layout={request.layout!r}: {why}, whose maps act on a token alone: use layout='transformer', or leave it "
             "out"
         )
-
-
-def even_grid(target: SeveralVariables, request: BuildRequest) -> Network:
-    """The paper's uniform grid, of all variables."""
-    require_uniform(target, request)
-    check_continuous(target)
-    return approximate_uniform_grid(target, request)
 
 
 def require_uniform(target: SeveralVariables, request: BuildRequest) -> None:
@@ -146,7 +138,6 @@ def require_continuous(target: SeveralVariables) -> None:
         raise AnchorheadError(
             f"{target}: not defined at {at}, where it is {y[bad.argmax()].tolist()}; choose another box"
         )
-
     check_continuous(target)
 
 
@@ -258,13 +249,11 @@ def grid_part(target: SeveralVariables, part: GridPart, atom: GridAtom, causal: 
     sums = np.eye(target.columns)[:, columns]
     name = f"grid of {', '.join(part.variables)}"
     if target.tokens is None:
-        drafts = grid_drafts(atom.sides, atom.outputs, GridFill(atom, part.variables))
-        return Part(name, drafts, places, sums)
+        return Part(name, filled_drafts(atom, None, part.variables), places, sums)
     outputs = tuple((o // target.columns, columns.index(o % target.columns)) for o in part.outputs)
     features = target.input_shape[-1]
     place = GridPlacement(target.tokens, features, places, outputs, causal and target.tokens > 1)
-    drafts = placed_drafts(atom.sides, place, PlacedFill(atom, part.variables, place=place))
-    return Part(name, drafts, tuple(range(features)), sums)
+    return Part(name, filled_drafts(atom, place, part.variables), tuple(range(features)), sums)
 
 
 def network_part(target: SeveralVariables, drafts: Sequence[Draft]) -> Part:

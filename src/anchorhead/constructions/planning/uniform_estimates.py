@@ -14,7 +14,6 @@ the lattice itself is, for more anchors than a dozen, that of a dozen: less than
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -50,10 +49,6 @@ class UniformEstimate(ActivationHead):
     @property
     def lengths(self) -> tuple[int, ...]:
         return (self.count,)
-
-    @cached_property
-    def slope(self) -> float:
-        return _slope(self.activation, self.low, self.high)
 
 
 class UniformEstimates(ActivationHeads):
@@ -113,7 +108,7 @@ def _values(activation: Expression, low: float, high: float, error: float) -> Un
 
     `head` proves what it builds within the error, rounding included.
     """
-    slope = max(_slope(activation, low, high), 1e-300)
+    slope = max(slope_bound(activation, low, high), 1e-300)
     count = max(2, 1 + ceil(slope * (high - low) / error))
     spacing = (high - low) / (count - 1)
     largest = max(float(np.abs(end).max()) for end in range_of(activation, np.array([low]), np.array([high])))
@@ -136,7 +131,3 @@ def _refused(count: int, dtype: Dtype) -> str:
     if 11 * odd**2 >= 2 ** (24 if dtype == "float32" else 53):
         return f"not built: more anchors than {dtype} keys can tell apart"
     return f"not built above {MAX_UNIFORM:,} anchors" if count > MAX_UNIFORM else ""
-
-
-def _slope(activation: Expression, low: float, high: float) -> float:
-    return 1.0 if ramp_of(activation, low, high) is not None else slope_bound(activation, low, high)

@@ -84,6 +84,9 @@ class Head:
             True
         """
         kind = dtype_name(dtype)
+        numbers = [one for one in (slopes, offsets, values) if offsets is not None or values is not None]
+        if any(one is None or not (as_numbers(one).size and np.isfinite(as_numbers(one)).all()) for one in numbers):
+            raise AnchorheadError("slopes, offsets and values of a head: finite numbers, one of each for every anchor")
         if offsets is None and values is None:
             parts = [Part.of(part.slopes, part.offsets, part.values, kind) for part in _parts(slopes)]
         else:
@@ -93,6 +96,9 @@ class Head:
             raise AnchorheadError("softmaxes that add up have values of the same length each")
         whole = np.broadcast_to(as_numbers(bias), (outputs,))
         return BareHead(Atom.of(parts, float(origin), whole, kind))
+
+    def __matmul__(self, other: Any) -> Network:
+        return self.network @ other
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -230,6 +236,8 @@ def certified_head(
         certificate = _measured(atom, target, box)
     else:
         bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, proofs)
+        if not np.isfinite(bound.total):
+            raise AnchorheadError(f"no bound on the error of a head with such numbers for {target.name} is finite")
         step = None if network.program is None else network.program.output
         found = prove_functions(network, claim_of(atom, target, bound, step), box, cast=False)
         exact, rounding = found.worst

@@ -21,7 +21,7 @@ from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_functions
-from anchorhead.network import Attention, Network
+from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.proof.arithmetic.arithmetic import arithmetic_of, require_model
 from anchorhead.proof.arithmetic.overflow import has_room
@@ -65,10 +65,9 @@ def truncated(target: TruncatedLinear, program: Program, request: BuildRequest) 
             f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
             f"box or smaller w{', or float64' if kind == 'float32' else ''}"
         )
-    heads_of_layer = network.layers[1].heads if isinstance(network.layers[1], Attention) else 1
     what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
     anchors = count if heads is None else len(target.w)
-    entry = Entry(1, "scalar head", what, heads_of_layer, anchors, None, found.total)
+    entry = Entry(1, "scalar head", what, int(heads or 1), anchors, None, found.total)
     return network.with_(
         program=program,
         derivation=Derivation("truncated linear", entries=(entry,), claims=bound.claims),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.given import shown
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 COPIED = (".json", ".txt", ".model", ".model.v3", ".spm", ".bpe", ".tiktoken", ".jinja")
@@ -120,7 +121,7 @@ def check_settings(path: Path | str, settings: Any) -> None:
 def _check_entry(path: Path | str, key: str, held: Any) -> None:
     if key in NAMES_CODE and held:
         raise AnchorheadError(
-            f"{path} names code or another place to load from ({key}: {_shown(held)}), which a folder that is loaded "
+            f"{path} names code or another place to load from ({key}: {shown(held)}), which a folder that is loaded "
             "with trust_remote_code=True would run: take the entry out, if the model works without it"
         )
     names = list(held.values()) if isinstance(held, dict) and key == "types" else [held]
@@ -128,7 +129,7 @@ def _check_entry(path: Path | str, key: str, held: Any) -> None:
     elsewhere = key.endswith("_implementation") and "/" in str(held)  # kernels, from the Hub
     if (key in NAMES_CLASS and foreign) or elsewhere:
         raise AnchorheadError(
-            f"{path} names what would be imported and run ({key}: {_shown(foreign or held)}): classes of torch.nn and "
+            f"{path} names what would be imported and run ({key}: {shown(foreign or held)}): classes of torch.nn and "
             "sentence_transformers are taken, no others"
         )
 
@@ -141,11 +142,11 @@ def _check_modules(path: Path, modules: Any) -> None:
         kind, place = (one.get("type"), one.get("path")) if isinstance(one, dict) else (None, None)
         if not (isinstance(kind, str) and MODULE.fullmatch(kind)):
             raise AnchorheadError(
-                f"{path} has a module of type {_shown(kind)}: only those of sentence_transformers itself are taken, "
+                f"{path} has a module of type {shown(kind)}: only those of sentence_transformers itself are taken, "
                 "since others are code that comes along"
             )
         if not isinstance(place, str) or Path(place).is_absolute() or ".." in Path(place).parts:
-            raise AnchorheadError(f"{path} has a module at {_shown(place)}: modules are in folders below, no others")
+            raise AnchorheadError(f"{path} has a module at {shown(place)}: modules are in folders below, no others")
         names = [held.name.lower() for held in (path.parent / place).glob("*")] if place else []
         pickled = next((name for name in names if name.endswith(PICKLES)), None)
         if pickled and not any(name.endswith(".safetensors") for name in names):
@@ -187,8 +188,3 @@ def _check_inside(path: Path, folder: Path) -> None:
         raise AnchorheadError(f"{path} is a link to a folder: put the folder itself there")
     if not (real.is_file() or real.is_dir()):
         raise AnchorheadError(f"{path} is neither a file nor a folder")
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -88,9 +88,9 @@ def solve_grid(
     size = max(samples.scale, float(np.abs(samples.centre).max()))
     if within < unit * max(size, _CAUTION[0] * _reads(1, d) * samples.scale / 2):
         raise _below_rounding(within, dtype, samples.scale, size)
-    axes = [_AxisTable(samples, j, within) for j in range(samples.box.variables)]
+    axes = [_AxisTable(samples, j, within) for j in range(d)]
     needed = [axis.needed for axis in axes]
-    too_long = not samples.resolved or any(not axis.reached for axis in axes)
+    too_long = not samples.resolved or not all(axis.options for axis in axes)
     if too_long or min(prod(choice) for choice in product(*(axis.sizes for axis in axes))) > most:
         if within < _ROUGH * unit * size:
             raise _below_rounding(within, dtype, samples.scale, size)
@@ -200,10 +200,6 @@ class _AxisTable:
     def first(self) -> float:
         """The fewest anchors that come into question."""
         return min((option.p for option in self.options), default=np.inf)
-
-    @property
-    def reached(self) -> bool:
-        return bool(self.options)
 
     @property
     def sizes(self) -> list[int]:

@@ -20,7 +20,6 @@ out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,7 +70,7 @@ def grid_read_error(
     arithmetic: Arithmetic,
 ) -> Float[np.ndarray, "..."]:
     """A bound on |computed r - r|, bias aside, (cells_1, …, cells_d, m), from upper bounds on the weights."""
-    anchors, d, u = prod(len(slopes) for slopes, _ in atom.axes), len(weights), arithmetic.unit
+    anchors, d, u = atom.anchors, len(weights), arithmetic.unit
     most = sum(float(error.max()) for error in log_errors) * _UP
     shared = arithmetic.exp_error + 2 * u * most
     grown = np.exp(min(2 * (most + shared), 700.0))

@@ -19,6 +19,7 @@ SeveralFunction = Callable[[np.ndarray], np.ndarray]
 _NODES = (12, 18, 27, 40, 60, 90, 135, 200, 300)
 _MAX_SAMPLES = 1_000_000
 _FINE_SAMPLES = 300_000
+_MAX_COLUMNS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +115,12 @@ class Samples:
         """How many values a grid is fitted to and held against."""
         return self.values.size + self._fine[1].size
 
-    def columns(self, axis: int, most: int = 300) -> Float[np.ndarray, "n columns"]:
-        """Samples along one axis, at so many places of the others, spread out."""
+    def columns(self, axis: int) -> Float[np.ndarray, "n columns"]:
+        """Samples along one axis, at some places of the others, spread out."""
         outputs = self.values.shape[-1]
         table = np.moveaxis(self.values, axis, 0).reshape(self.values.shape[axis], -1, outputs)
         # at random: even steps may meet the same index of an axis always; every output at each place
-        places = np.random.default_rng(0).permutation(table.shape[1])[: max(20, most // outputs)]
+        places = np.random.default_rng(0).permutation(table.shape[1])[: max(20, _MAX_COLUMNS // outputs)]
         return table[:, places].reshape(len(table), -1)
 
     @cached_property

@@ -111,14 +111,14 @@ def bends(samples: Samples, p: int) -> Iterator[Keys]:
                 yield Keys.of_weights(slopes, logs - slopes * place)
 
 
-def splits(keys: Keys, share: float = 0.3) -> Iterator[Keys]:
+def splits(keys: Keys) -> Iterator[Keys]:
     """The same function with one anchor more: anchor k becomes two of half its weight, their slopes a
     little apart.
     """
     slopes, offsets = keys.weights()
     steps = np.concatenate([[keys.steps[0]], keys.steps, [keys.steps[-1]]])
     for k in range(len(slopes)):
-        apart = share * min(steps[k], steps[k + 1]) / 2
+        apart = 0.3 * min(steps[k], steps[k + 1]) / 2
         # both halves cross where the anchor is heaviest: midway between its two crossings
         edges = np.concatenate([[-1.0], keys.crossings, [1.0]])
         middle = (np.clip(edges[k], -1, 1) + np.clip(edges[k + 1], -1, 1)) / 2

@@ -21,7 +21,7 @@ Arguments that all models have:
                     it (anchorhead.progress); by default not, as is scikit-learn's way
 
 All examples count alike: a sample_weight of fit other than None, and class_weight of a LogisticRegression, are refused.
-Where a threshold makes coefficients 0 they are exactly 0: estimators_zeros says how that is told.
+Where a threshold makes coefficients 0 they are exactly 0: incontext.estimators.zeros says how that is told.
 
 A constant column gets the coefficient 0, and a warning names it.
 

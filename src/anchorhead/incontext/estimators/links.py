@@ -85,8 +85,7 @@ class LogisticRegression(ClassifierMixin, InContext):
 
     def predict_proba(self, X: Any) -> Array:
         """The probabilities of both classes, (n, 2)."""
-        scores = self._scores(X)
-        return np.exp(-np.logaddexp(0.0, np.stack([scores, -scores], axis=1)))
+        return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
         scores = self._scores(X)

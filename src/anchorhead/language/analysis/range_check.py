@@ -7,6 +7,7 @@ import sys
 from flint import arb
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.language.analysis.resolver import place, short
 from anchorhead.language.expressions.expression import Expression
 
 _LARGEST = arb(sys.float_info.max)
@@ -36,8 +37,6 @@ def check_range(original: Expression, piece: Expression, name: str, left: arb, r
 
 def _look(original: Expression, piece: Expression, name: str, point: arb) -> None:
     if piece.ball({name: point}).abs_lower() > _LARGEST:
-        words = str(original)
         raise AnchorheadError(
-            f"{words if len(words) <= 60 else words[:57] + '...'} is larger than float64 can hold at "
-            f"{name} = {float(point):.12g}: choose a smaller domain"
+            f"{short(original)} is larger than float64 can hold at {name} = {place(point)}: choose a smaller domain"
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from flint import arb
 
 from anchorhead.language.expressions import build
+from anchorhead.language.expressions.balls import RULES
 from anchorhead.language.expressions.build import MINUS_ONE, ONE, TWO, ZERO, add, div, integer_power, mul, neg, number
-from anchorhead.language.expressions.expression import Expression, postorder
+from anchorhead.language.expressions.expression import Data, Expression, Rules, postorder
 from anchorhead.language.expressions.precision import FLOAT64_BITS, precision
 
 _BITS = 256
@@ -141,28 +143,21 @@ def affine(expression: Expression) -> Affine | None:
 
     Coefficients that are exactly 0 are left out.
     """
-    forms: dict[Expression, Affine | None] = {}
-    for node in postorder(expression.core):
-        if node.op == "variable":
-            forms[node] = ({str(node.data): arb(1)}, arb(0))
-        elif not node.variables:
-            forms[node] = ({}, node.ball({}))
-        else:
-            forms[node] = _affine_node(node, [forms[arg] for arg in node.args])
-    form = forms[expression.core]
-    if form is None:
+    variables = {name: ({name: arb(1)}, arb(0)) for name in expression.variables}
+    form: Affine | None = expression.evaluated(variables, _FORMS)
+    if form is None or not all(ball.is_finite() for ball in (*form[0].values(), form[1])):
         return None
     slopes, constant = form
-    if not all(ball.is_finite() for ball in (*slopes.values(), constant)):
-        return None
     return {name: slope for name, slope in slopes.items() if not slope.is_zero()}, constant
 
 
-def _affine_node(node: Expression, forms: list[Affine | None]) -> Affine | None:
+def _form(op: str, data: Data, *forms: Affine | None) -> Affine | None:
     known = [form for form in forms if form is not None]
     if len(known) < len(forms):
         return None
-    match node.op:
+    if not any(slopes for slopes, _ in known):
+        return {}, RULES[op](data, *(constant for _, constant in known))
+    match op:
         case "add":
             slopes: dict[str, arb] = {}
             for terms, _ in known:
@@ -178,14 +173,17 @@ def _affine_node(node: Expression, forms: list[Affine | None]) -> Affine | None:
             scale = arb(1)
             for terms, constant in known:
                 scale = scale if terms else scale * constant
-            return _scaled(varying[0], scale) if varying else ({}, scale)
+            return _scaled(varying[0], scale)
         case "div" if not known[1][0]:
             (slopes, constant), divisor = known[0], known[1][1]
             return {name: slope / divisor for name, slope in slopes.items()}, constant / divisor
-        case "integer_power" if node.data == 1:
+        case "integer_power" if data == 1:
             return known[0]
         case _:
             return None
+
+
+_FORMS: Rules = {op: partial(_form, op) for op in RULES}
 
 
 def _scaled(form: Affine, scale: arb) -> Affine:

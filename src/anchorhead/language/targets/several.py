@@ -31,8 +31,9 @@ class SeveralVariables(Entries):
     centred: bool = False
 
     def __post_init__(self) -> None:
-        expressions, variables = tuple(self.functions), tuple(self.variables)
-        if not expressions or not all(isinstance(one, Expression) for one in expressions):
+        expressions = tuple(one for one in self.functions if isinstance(one, Expression))
+        variables = tuple(self.variables)
+        if not expressions or len(expressions) < len(self.functions):
             raise AnchorheadError("a target without expressions: give at least one, as parse(text, variables) makes it")
         if not variables or len(set(variables)) != len(variables):
             raise AnchorheadError(f"variables={variables!r}: give the name of each variable once")

@@ -39,7 +39,7 @@ from anchorhead.lemmas.learners.norms import length_of
 from anchorhead.lemmas.learners.prompt import ROOMS
 from anchorhead.lemmas.learners.score import Arguments, Written
 from anchorhead.lemmas.learners.steps import HeadAt, Step
-from anchorhead.lemmas.learners.threshold import require_proof
+from anchorhead.lemmas.learners.threshold import require_known
 from anchorhead.proof.arithmetic.arithmetic import UP, Arithmetic
 
 
@@ -97,7 +97,7 @@ class InBox:
 
     @classmethod
     def of(cls, step: Step, target: Descent, x: Float[np.ndarray, " weights"], y: float) -> InBox:
-        require_proof(target)
+        require_known(target)
         (link,), mu, rate = step.links, target.momentum, target.rate
         facts, straight = link.facts, step.residual and link.through_zero
         length, slope = length_of(x), max(facts.slope, 1e-300)

@@ -155,8 +155,11 @@ class Drift:
         """A bound on |v_t - exact v_t|, since v_(t+1) is the difference of two w's and what the step got wrong."""
         return UP * (2 * self.bound + self._before) if self.momentum else 0.0
 
-    def step(self, of_weights: float, of_velocity: float = 0.0) -> None:
-        """A step errs by these lengths, in w and in v. A wrong v is seen one step later, together with w's own."""
+    def step(self, of_weights: float, of_velocity: float = 0.0, least: float = 0.0, most: float = 0.0) -> None:
+        """A step errs by these lengths, in w and in v. A wrong v is seen one step later, together with w's own.
+
+        Between what rate H lies says nothing more than the growth does.
+        """
         if self.momentum:
             self.bound += UP * (of_weights + self.momentum * self._before) / (1 - self.momentum)
             self._before = of_weights + of_velocity
@@ -220,10 +223,7 @@ class Paths:
         of_v = error.of_velocity
         lengths = (error.of_weights, of_v), (rounding, of_v and rounding), (own, own)
         for drift, (w, v) in zip((self.all, self.rounding, self.reference), lengths, strict=True):
-            if isinstance(drift, Drift):
-                drift.step(w, v)
-            else:
-                drift.step(w, v, least, most)
+            drift.step(w, v, least, most)
         kept, pulled, mu = max(map(abs, update.kept)), max(map(abs, update.pulled)), abs(update.momentum)
         more, more_in_v = error.apart
         self.apart, self.apart_in_v = (

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -118,7 +118,7 @@ class SequenceStep:
 
         Registers add the same exact number to what each of them carries, so they stray by what rounding adds alone.
         """
-        rate, off = abs(self.output), _off(self.output, target.rate)
+        rate, off = abs(self.output), float(abs(Fraction(self.output) + Fraction(target.rate)))
         tiny = 1e3 * at.examples * model.tiny * (1 + self.largest) * (1 + at.x.max())
         tiny = tiny * (1 + self.steepest) * (1 + at.w.sum())
         read = at.xe + tiny
@@ -132,9 +132,3 @@ class SequenceStep:
         if target.momentum:
             of_v, apart_v = length_of(shared + once + sums_v + wrong_v), 2 * length_of(once + sums_v)
         return StepError(of_w, of_v, of_w, (apart_w, apart_v))
-
-
-@lru_cache(maxsize=64)
-def _off(output: float, rate: float) -> float:
-    """|stored - exact| of what multiplies the mean push."""
-    return float(abs(Fraction(output) + Fraction(rate)))

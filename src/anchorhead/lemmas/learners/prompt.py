@@ -36,7 +36,7 @@ from anchorhead.lemmas.learners.loop import (
 from anchorhead.lemmas.learners.norms import eigenvalue_bound, length_of, lengths
 from anchorhead.lemmas.learners.score import Arguments, Written
 from anchorhead.lemmas.learners.steps import HeadAt, Step, unit_descent
-from anchorhead.lemmas.learners.threshold import require_proof
+from anchorhead.lemmas.learners.threshold import require_known
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP, Arithmetic
 
 ROOMS = (2.0**-8, 2.0**-3, 2.0)
@@ -91,7 +91,7 @@ def bound_for_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, 
     ScoresOutside where the head does not serve."""
     if step.carriers == "each" and len(A) != target.examples:
         raise CertificateError(f"{len(A)} examples for a network that takes {target.examples}")
-    require_proof(target)
+    require_known(target)
     return _bound(step, target, Prompt.of(step, A, y), model)
 
 

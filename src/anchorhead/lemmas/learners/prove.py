@@ -11,7 +11,6 @@ from anchorhead.lemmas.learners.given import conditions_for_box
 from anchorhead.lemmas.learners.loop import PathBound
 from anchorhead.lemmas.learners.prompt import bound_for_prompt, bound_for_rows
 from anchorhead.lemmas.learners.steps import Step
-from anchorhead.lemmas.learners.threshold import NotKnown, require_proof
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import Statement
 
@@ -39,23 +38,14 @@ HEADS = {
 """In place of what heads stand: of that a bound's approximation is."""
 
 
-def require_known(target: Descent) -> None:
-    """NotKnown where no proofs of such learners are known."""
-    if target.scales is not None:
-        raise NotKnown(f"{target}: penalties that differ from entry to entry are not proven; give columns one scale")
-    require_proof(target)
-
-
 def prove_box(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Statement | None:
     """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
-    require_known(target)
     found = bound_for_box(step, target, x, y, require_model(dtype))
     return _statement(found, _kind(target), str(target), conditions_for_box(target, found.given))
 
 
 def prove_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, where: str, dtype: str) -> Statement | None:
     """For one prompt: A (n, weights) what w multiplies, y (n,)."""
-    require_known(target)
     found = bound_for_prompt(step, target, A, y, require_model(dtype))
     return _statement(found, _kind(target), where)
 

@@ -61,8 +61,10 @@ class ClipError:
         return (total + model.unit * UP * (w + total) + model.tiny) * target.penalised
 
 
-def require_proof(target: Descent) -> None:
-    """Refuses momentum and a threshold at once."""
+def require_known(target: Descent) -> None:
+    """NotKnown where no proofs of such learners are known."""
+    if target.scales is not None:
+        raise NotKnown(f"{target}: penalties that differ from entry to entry are not proven; give columns one scale")
     if target.momentum and target.threshold:
         raise NotKnown(f"{target}: {UNKNOWN}")
 

@@ -1,11 +1,11 @@
 """Networks without an axis of keys: affine maps, and heads on scalars entry by entry.
 
-`lower` reads a network's layers as such steps, or refuses; `steps` runs them in torch; `series` are the heads that
+`planned` reads a network's layers as such steps, or refuses; `steps` runs them in torch; `series` are the heads that
 need no exponential, `two_keys` those that need one. Certificates name "direct" among their evaluations where its error
 is proven.
 """
 
-from anchorhead.network.direct.lower import Planned, Refused, lower, planned
+from anchorhead.network.direct.lower import Planned, Refused, planned
 from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.series import Piece, Series
 from anchorhead.network.direct.steps import DirectModule, WithGradients, is_traced
@@ -21,7 +21,6 @@ __all__ = [
     "TwoKeys",
     "WithGradients",
     "is_traced",
-    "lower",
     "planned",
     "saturated",
     "series_data",

@@ -32,7 +32,6 @@ from anchorhead.network.direct.held import (
 )
 from anchorhead.network.direct.keys import SILENT, Keys
 from anchorhead.network.direct.plans import AffinePlan, HeadsPlan, Plan, in_torch, joined, require_normal
-from anchorhead.network.direct.saturated import saturated
 from anchorhead.network.direct.steps import DirectModule, Outputs
 from anchorhead.network.direct.stored_series import Finder
 from anchorhead.network.direct.weighed import Weighed
@@ -46,18 +45,10 @@ MAX_NUMBERS = 1 << 26
 """Numbers that a matrix, or a table of logits, may have: beyond, a network is not looked at."""
 
 
-def lower(
-    layers: Sequence[Any], output: Kind, dtype: str, device: torch.device, series: Finder = saturated
-) -> DirectModule:
-    """The steps that compute what leaves a chain of layers; raises Refused.
-
-    series   finds the series of a head: among those that are stored, or, where a network is built, anew"""
-    return planned(layers, output, dtype).module(device, series)
-
-
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """The same before it is said what heads run by; held: what leaves the last vector, which has `width` entries."""
+    """What computes the output of a chain of layers, before it is said what heads run by; held: what leaves the last
+    vector, which has `width` entries."""
 
     steps: list[Plan]
     held: Held
@@ -65,6 +56,7 @@ class Planned:
     dtype: str
 
     def module(self, device: torch.device, series: Finder) -> DirectModule:
+        """series   finds that of a head: among those that are stored, or, where a network is built, anew"""
         outputs = Outputs(self.held.place, self.held.factor, self.width, self.dtype, device)
         return DirectModule(in_torch(self.steps, self.dtype, device, series), outputs)
 
@@ -172,15 +164,10 @@ class _Lowering:
             entries = np.arange(self.width).reshape(tokens, embed.inputs)
             entries = entries if embed.source is None else entries[embed.source]
             source = Held(entries, np.ones(entries.shape))
-            if embed.weight.ndim == 3 or embed.bias.ndim == 2:
-                count = len(entries)
-                weight = np.broadcast_to(embed.weight, (count, *embed.weight.shape[-2:]))
-                bias = np.broadcast_to(embed.bias, (count, weight.shape[1]))
-                if count > 1:
-                    raise Refused("positions have maps of their own")
-                found["input"] = image(weight[0], bias[0], source, needed["input"])
-            else:
-                found["input"] = image(embed.weight, embed.bias, source, needed["input"])
+            if (embed.weight.ndim == 3 or embed.bias.ndim == 2) and len(entries) > 1:
+                raise Refused("positions have maps of their own")
+            weight = embed.weight.reshape(embed.weight.shape[-2:])
+            found["input"] = image(weight, embed.bias.reshape(-1), source, needed["input"])
         self._settle(found)
 
     def _linear(self, layer: Linear, after: Needed) -> None:

@@ -30,6 +30,11 @@ class AffinePlan:
         one = ((self.weight != 0).sum(axis=1) <= 1).all() and power_of_two(self.weight).all()
         return bool(one) and not self.bias.any()
 
+    @property
+    def picks_sums(self) -> bool:
+        """Whether the same is so behind a sum: times less than 1, products that it adds up may underflow one by one."""
+        return self.picks and bool((np.abs(self.weight[self.weight != 0]) >= 1).all())
+
     def after(self, first: AffinePlan) -> AffinePlan:
         """Both in one; one of them picks."""
         return AffinePlan(self.weight @ first.weight, self.weight @ first.bias + self.bias)
@@ -60,10 +65,12 @@ def joined(steps: Sequence[Plan]) -> list[Plan]:
     for step in steps:
         first, behind = (found[-1] if found else None), len(found) > 1 and isinstance(found[-2], HeadsPlan)
         if isinstance(first, AffinePlan):
-            if isinstance(step, AffinePlan) and ((first.picks and not behind) or step.picks):
+            if isinstance(step, AffinePlan) and ((first.picks and not behind) or step.picks_sums):
                 found[-1] = step.after(first)
                 continue
-            if not isinstance(step, AffinePlan) and (first.picks or all(before.picks for before, _ in step.groups)):
+            if not isinstance(step, AffinePlan) and (
+                first.picks or all(before.picks_sums for before, _ in step.groups)
+            ):
                 found[-1] = replace(step, groups=tuple((before.after(first), keys) for before, keys in step.groups))
                 continue
         found.append(step)
@@ -115,7 +122,7 @@ def _summed_once(
     befores: Sequence[AffinePlan], heard: Sequence[bool], dtype: str, device: torch.device
 ) -> tuple[list[Affine], list[Affine | Picked]]:
     """The maps to the queries of groups of heads; where two that are heard ask with one sum, or with powers of two
-    times it, a map that computes each sum once, and what picks these.
+    times it, a map that computes each sum once, the largest of these, and what picks them.
 
     Proofs take what several heads of a neuron ask with for one number where its layers compute it once: summed for each
     of them, in an order of its own, it may differ in its last digits, and by all that lies between two values where one
@@ -128,12 +135,15 @@ def _summed_once(
     mantissas, powers = mantissas * sign[:, None] + 0.0, np.where(rows != 0, powers - power[:, None], 0)
     first, known = np.arange(len(rows)), dict[tuple[bytes, bytes], int]()
     sums = np.repeat([one and not before.picks for one, before in zip(heard, befores, strict=True)], widths)
-    for number in np.flatnonzero(sums).tolist():
+    summed = np.flatnonzero(sums)
+    for number in summed[
+        np.argsort(-power[summed], kind="stable")
+    ].tolist():  # the largest first: no product underflows
         first[number] = known.setdefault((mantissas[number].tobytes(), powers[number].tobytes()), number)
     if len(known) == np.count_nonzero(sums):
         return [], [affine(before.weight, before.bias, dtype, device) for before in befores]
     times = np.ldexp(sign * sign[first], power - power[first])
-    require_normal(np.where(times == 0, np.inf, times), dtype)  # 0 is what no float64 is small enough for
+    require_normal(np.where(times == 0, np.inf, times), dtype)  # 0 is what float64 has no number for
     each, place = np.unique(first, return_inverse=True)
     ends = np.cumsum([0, *widths])
     picks: list[Affine | Picked] = [Picked.of(place[a:b], times[a:b], dtype, device) for a, b in pairwise(ends)]

@@ -47,6 +47,3 @@ def _graph(operations: Sequence[Operation]) -> torch.cuda.CUDAGraph:
             graph.capture_end()
     now.wait_stream(beside)
     return graph
-
-
-__all__ = ["Recorded"]

@@ -290,18 +290,3 @@ def affine(weight: np.ndarray, bias: np.ndarray, dtype: str, device: torch.devic
             columns, bias = columns[0], bias[0]
     numbers = [torch.tensor(np.array(one), dtype=getattr(torch, dtype), device=device) for one in (columns, bias)]
     return Affine(None if columns.ndim < 2 and (columns == 1).all() else numbers[0], numbers[1], width)
-
-
-__all__ = [
-    "Affine",
-    "DirectModule",
-    "Group",
-    "Head",
-    "Neurons",
-    "Outputs",
-    "Picked",
-    "Step",
-    "WithGradients",
-    "affine",
-    "is_traced",
-]

@@ -37,7 +37,9 @@ class AttentionModule(nn.Module):
         self.points = layer.points
         self.asking = askers(layer, needed)
         self.seen = seen(layer, self.asking, stream)
-        self.visible = {kind: tuple(one for one in self.seen if layer.sees(kind, one)) for kind in self.asking}
+        self.visible: dict[Kind, tuple[Kind, ...]] = {
+            kind: tuple(one for one in self.seen if layer.sees(kind, one)) for kind in self.asking
+        }
         self.stream = stream
         self.budget: int | None = None
         self.kept = kept_as_they_are(layer, needed)

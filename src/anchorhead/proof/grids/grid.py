@@ -231,17 +231,14 @@ class _Exact:
             ]
         head, head_error = head_on_grid(self.atom, matrices)
         gaps, target_error = np.empty(head.shape), np.zeros(len(head))
-
-        def subtract(balls: np.ndarray, part: slice) -> None:
-            f, radius = (np.asarray(array, np.float64) for array in (_FLOATS(balls), _RADII(balls)))
-            gaps[:, part] = (f - head[:, part]).astype(np.float64)
-            off = radius + 2.0**-52 * np.abs(f) + 2.0**-51 * np.abs(gaps[:, part])
-            np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * UP + 1e-300, out=target_error)
-            operations = f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations
-            self.work.done(share * f[0].size / head[0].size, operations)
-
         with precision(72):
-            self.target.on_grid(nodes, subtract)
+            for balls, part in self.target.on_grid(nodes):
+                f, radius = (np.asarray(array, np.float64) for array in (_FLOATS(balls), _RADII(balls)))
+                gaps[:, part] = (f - head[:, part]).astype(np.float64)
+                off = radius + 2.0**-52 * np.abs(f) + 2.0**-51 * np.abs(gaps[:, part])
+                np.maximum(target_error, off.reshape(len(off), -1).max(axis=1) * UP + 1e-300, out=target_error)
+                operations = f.size * _PER_BALL + f[0].size * _IN_ARRAYS * self.target.operations
+                self.work.done(share * f[0].size / head[0].size, operations)
         if not (np.isfinite(gaps).all() and np.isfinite(target_error).all()):
             raise self._not_analytic(low, high)
         errors = (head_error + target_error) * UP

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -107,8 +107,8 @@ class AnalyticTarget:
         at = dict(zip(self.variables, boxes, strict=True))
         return max(upper(abs(expression.complex_ball(at))) for expression in self.expressions)
 
-    def on_grid(self, nodes: Sequence[Sequence[arb]], each: Callable[[np.ndarray, slice], None]) -> None:
-        """Calls each(balls (m, few, n_2, …, n_d), slice of the first axis) with enclosures at all nodes of a grid."""
+    def on_grid(self, nodes: Sequence[Sequence[arb]]) -> Iterator[tuple[np.ndarray, slice]]:
+        """Enclosures at all nodes of a grid: balls (m, few, n_2, …, n_d), slice by slice of the first axis."""
         axes = []
         for j, points in enumerate(nodes):
             array = np.empty(len(points), object)
@@ -121,7 +121,7 @@ class AnalyticTarget:
             part = slice(start, start + step)
             at = dict(zip(self.variables, [axes[0][part], *axes[1:]], strict=True))
             rows = len(at[self.variables[0]])
-            each(np.stack([np.broadcast_to(_tensor(e, at), (rows, *shape)) for e in self.expressions]), part)
+            yield np.stack([np.broadcast_to(_tensor(e, at), (rows, *shape)) for e in self.expressions]), part
 
 
 def _tensor(expression: Expression, at: dict[str, np.ndarray]) -> np.ndarray:

@@ -156,15 +156,11 @@ def stored_error(
 ) -> float:
     """max_k |v_k + bias - f(a_k)| over all anchors and outputs."""
     held, worst = np.moveaxis(atom.values.astype(np.float64), -1, 0), 0.0
-
-    def compare(balls: np.ndarray, part: slice) -> None:
-        nonlocal worst
-        for ball, value, shift in zip(balls, held[:, part], atom.bias.astype(np.float64), strict=True):
-            worst = max(worst, float(np.asarray(_AWAY(ball, value, shift), np.float64).max()))
-
     with precision(72):
         nodes = [[arb(float(place)) for place in one] for one in places]
-        AnalyticTarget(expressions, variables).on_grid(nodes, compare)
+        for balls, part in AnalyticTarget(expressions, variables).on_grid(nodes):
+            for ball, value, shift in zip(balls, held[:, part], atom.bias.astype(np.float64), strict=True):
+                worst = max(worst, float(np.asarray(_AWAY(ball, value, shift), np.float64).max()))
     return worst
 
 

@@ -70,14 +70,10 @@ def cell_modulus(
     every = [*expressions, *(one for row in slopes for one in row), *(one for row in switches for one, _ in row)]
     shape = tuple(len(one) - 1 for one in fine)
     lows, highs = (np.empty((len(every), *shape)) for _ in range(2))
-
-    def keep(balls: np.ndarray, part: slice) -> None:
-        low, high = _ENDS(balls)
-        lows[:, part], highs[:, part] = np.asarray(low, np.float64), np.asarray(high, np.float64)
-
     with precision(53):
         nodes = [[arb(float(a)).union(arb(float(b))) for a, b in pairwise(one)] for one in fine]
-        AnalyticTarget(every, variables).on_grid(nodes, keep)
+        for balls, part in AnalyticTarget(every, variables).on_grid(nodes):
+            lows[:, part], highs[:, part] = _ENDS(balls)
     steep = np.maximum(np.abs(lows[m:]), np.abs(highs[m:]))
     start = m + d * m
     for i, row in enumerate(switches):

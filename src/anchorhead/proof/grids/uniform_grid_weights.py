@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import softmax
 from anchorhead.proof.arithmetic.affine_forms import own_error
-from anchorhead.proof.arithmetic.arithmetic import UP
-from anchorhead.proof.heads.on_cells import softmax_in_float64
+from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
 
 REACH = 3
 """Blocks of how many anchor cells to either side are told apart: 0, 1 and 2."""
@@ -94,7 +94,7 @@ def _beyond(
     for near, end, far in ((cell, x[0], slice(0, window.start)), (last, x[-1], slice(window.stop, None))):
         t = end - origin
         z = (slopes[far] - slopes[near]) * t + (offsets[far] - offsets[near])
-        noise = 1e-12 + 16 * 2.0**-53 * (abs(t) * np.abs(slopes).max() + np.abs(offsets).max())
+        noise = 1e-12 + 16 * FLOAT64.unit * (abs(t) * np.abs(slopes).max() + np.abs(offsets).max())
         away = np.maximum(np.abs(places[far] - x[0]), np.abs(places[far] - x[-1]))
         w = np.exp(np.minimum(z + noise, 0.0)) * UP  # no weight is above 1
         total += [w.sum(), (w * away).sum(), (w * away**2).sum()]
@@ -105,7 +105,10 @@ def _masses(
     slopes: np.ndarray, offsets: np.ndarray, origin: float, x: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "n p"], Float[np.ndarray, "n p"], float]:
     """P(K <= k) and P(K >= k) at points, among these anchors, and how far they may be off, relatively."""
-    w, noise = softmax_in_float64(slopes, offsets, x - origin)
+    t = x[:, None] - origin
+    z = t * slopes + offsets
+    noise = 4e-12 + 64 * FLOAT64.unit * float((np.abs(t * slopes) + np.abs(offsets)).max())
+    w = softmax(z) + 1e-300
     return np.cumsum(w, axis=1), np.cumsum(w[:, ::-1], axis=1)[:, ::-1], noise + own_error(16 * len(slopes))
 
 

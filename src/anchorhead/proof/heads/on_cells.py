@@ -159,16 +159,6 @@ def logit_gaps(
     return gap - gap.min(axis=1, keepdims=True), z
 
 
-def softmax_in_float64(
-    slopes: Float[np.ndarray, " p"], offsets: Float[np.ndarray, " p"], t: Float[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, "n p"], float]:
-    """softmax_k(slopes t + offsets) at points t, and by which part of themselves these weights may be off."""
-    z = t[:, None] * slopes + offsets
-    noise = 1e-12 + 16 * FLOAT64.unit * float((np.abs(t)[:, None] * np.abs(slopes) + np.abs(offsets)).max())
-    powers = np.exp(z - z.max(axis=1, keepdims=True)) + 1e-300
-    return powers / powers.sum(axis=1, keepdims=True), 4 * noise
-
-
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     total = a + b
     back = total - a

@@ -24,17 +24,21 @@ Rows = list[list[Any]]
 """Tokens, and their features."""
 
 
-def entries(program: Program, inputs: Rows, rules: Rules, of: int | None = None) -> Rows:
-    """What the program puts out, given its inputs; or the quantity at another place."""
+def entries(program: Program, inputs: Rows, rules: Rules, of: int | None = None, start: int = 0) -> Rows:
+    """What the program puts out, given its inputs; or the quantity at another place. start: the place of what is given
+    in place of the inputs, before which nothing is read."""
     require(len(program.outputs) == 1, "a program of several outputs")
     last = program.outputs[0] if of is None else of
     found: list[Rows] = []
     parts = 0
     for place, step in enumerate(program.steps[: last + 1]):
         require(isinstance(step, Input) == (place == 0), "a program of several inputs")
+        if place <= start:
+            found.append(inputs if place == start else [])
+            continue
         parts += _parts(step, found)
         require(parts <= MAX_PARTS, f"a program of more than {MAX_PARTS:,} products, entry by entry")
-        found.append(inputs if place == 0 else _step(step, found, rules))
+        found.append(_step(step, found, rules))
     return found[last]
 
 

@@ -111,6 +111,22 @@ class Program:
         return self.names[place] if is_plain(self.names[place]) else f"q{place}"
 
 
+def reads(step: Any) -> tuple[int, ...]:
+    """The places of what a step is made of."""
+    match step:
+        case Dot():
+            return step.a, step.b
+        case Attend():
+            return tuple(one for one in (step.values, step.queries, step.keys) if one is not None)
+        case Repeat():
+            return *step.carried, *step.given
+        case Normalise():
+            return (step.of,)
+        case Affine() | Apply():
+            return step.of
+    return ()
+
+
 def read_program(stored: Stored) -> Program:
     """The program of a file."""
     if stored.program is None:

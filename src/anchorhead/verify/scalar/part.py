@@ -89,8 +89,7 @@ class Part:
 
     def logit_error(self, t: np.ndarray, logits: np.ndarray) -> np.ndarray:
         """Delta_k for |t| and |logit| at most these, (..., 1) and (..., keys)."""
-        t = t + self.lean
-        steep, logits = (np.abs(self.slopes) + self.wrong_slope) * t, logits + np.abs(self.slopes) * self.lean
+        steep = (np.abs(self.slopes) + self.wrong_slope) * t
         exactly = np.where(power_of_two(self.slopes) & (self.wrong_slope == 0), steep, 0.0) + self.exact_sizes
         own = (self.slopes != 0) | (self.wrong_slope != 0)
         own = own + self.terms

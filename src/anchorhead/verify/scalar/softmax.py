@@ -37,8 +37,8 @@ ORDER = 10
 AWAY = 90.0
 MANY = 24
 """So many anchors are looked at neighbour by neighbour."""
-STRIPS, FINE = 256, 8.0
-"""At most so many strips, in each of which logits move by 1 / FINE, either way."""
+STRIPS, FINE = 1024, 8.0
+"""Strips in which logits move by 1 / FINE, either way; as many keys are looked at in all of them together, or fewer."""
 KEPT = 64
 """Expansions that are kept."""
 
@@ -91,9 +91,10 @@ class Softmax:
         return float(held.max()) * SLACK if self.count else 0.0
 
     def windows(self, c: np.ndarray, h: np.ndarray) -> list[tuple[np.ndarray, float]]:
-        """For cells |t - c| <= h, (cells,): the keys that matter, the heaviest at the middle first, and a bound on the
-        weight of the others, as computed: logits that are off by `wrong` may weigh e^wrong more. Of many keys those are
-        looked at that matter on the smallest interval around all cells."""
+        """For cells |t - c| <= h, (cells,), and as far beyond as t leans: the keys that matter, the heaviest at the
+        middle first, and a bound on the weight of the others, as computed: logits that are off by `wrong` may weigh
+        e^wrong more. Of many keys those are looked at that matter on the smallest interval around all cells."""
+        h = (h + self.lean) * SLACK
         if self.count < MANY or not len(c):
             return self._windows(self.part, c, h)
         low, high = float((c - h).min()), float((c + h).max())
@@ -112,7 +113,7 @@ class Softmax:
         wrong = wrong + wrong.max(axis=1, keepdims=True)
         top = logits.argmax(axis=1)[:, None]
         gap = np.take_along_axis(logits - noise, top, axis=1) - logits - noise - wrong
-        gap = gap - np.abs(part.slopes - part.slopes[top]) * (h + part.lean) * SLACK
+        gap = gap - np.abs(part.slopes - part.slopes[top]) * h * SLACK
         np.put_along_axis(gap, top, -np.inf, axis=1)
         near = ~(gap >= AWAY)
         others = np.where(near, 0.0, np.exp(-np.clip(gap, AWAY, 700.0))).sum(axis=1) * SLACK
@@ -153,7 +154,7 @@ class Softmax:
         """Into how many strips what t leans by is cut, for pieces of such a half width: few of these, if they are wide
         or weights change little."""
         steep = FINE * float(np.ptp(self.part.slopes[near]))
-        return int(np.clip(np.ceil(self.lean * steep / max(1.0, half * steep)), 1, STRIPS))
+        return int(np.clip(np.ceil(self.lean * steep / max(1.0, half * steep)), 1, max(STRIPS // len(near), 1)))
 
     def steepest(self, c: arb, h: arb, near: np.ndarray) -> float:
         """A bound on |dr/dt| on a cell, and as far beyond as t leans, strip by strip if that is further than the cell
@@ -200,14 +201,11 @@ class Softmax:
             self.expansions[name] = slopes, arb_mat(rows)
         return self.expansions[name]
 
-    def pieces(self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None) -> Pieces:
+    def pieces(self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray]) -> Pieces:
         """On pieces |s - t| <= half of cells, all (cells, pieces): r less the heaviest key's line moves by at most
-        `speed` there; `near` are the keys that matter on each cell, by default all."""
-        if near is None:
-            index, count = np.arange(self.count)[None], np.full((1, 1), self.count)
-        else:
-            widest, count = max(map(len, near)), np.array([[len(keys)] for keys in near])
-            index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
+        `speed` there; `near` are the keys that matter on each cell."""
+        widest, count = max(map(len, near)), np.array([[len(keys)] for keys in near])
+        index = np.array([np.concatenate([keys, np.full(widest - len(keys), keys[0])]) for keys in near])
         absent = (np.arange(index.shape[1]) >= count)[:, None]
         part = self.part.only(index[:, None])
         t, half = t[..., None], half[..., None]
@@ -253,13 +251,13 @@ class Softmax:
         return Pieces(index[:, None], part, count, far, half, weights, upper, lam, held, away, result)
 
     def rounding(
-        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray], leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """On `pieces` the rounding of what is read, bounds on |it| and on sum_k |w_k (v_k + own_k t)|; leak: bounds on
         the weight of keys that are left out, (cells,)."""
         on, (off, most) = self.pieces(t, half, speed, near), self.part.direct
         error, mass = self._read_error(on, on.count)
-        if self.part.own is None and near is not None and (on.lam > LARGE).any():
+        if self.part.own is None and (on.lam > LARGE).any():
             again = self._one_apart(on, t, half, near)
             error, mass = np.minimum(error, again[0]), np.minimum(mass, again[1])
         error = np.maximum(error, off if self.part.series is None else 0.0) + self.left_out(on, leak)

@@ -98,7 +98,7 @@ class Powers(Softmax):
         return (product + model.exp_error) * UP + 2 * model.tiny * (1 + abs(rate)) + 0 * far
 
     def rounding(
-        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray] | None, leak: np.ndarray
+        self, t: np.ndarray, half: np.ndarray, speed: np.ndarray, near: Sequence[np.ndarray], leak: np.ndarray
     ) -> tuple[np.ndarray, ...]:
         """Numbers of keys are `k`, `k_off` bounds |k - mean k| on the piece, queries `stray` by so much
         in all."""

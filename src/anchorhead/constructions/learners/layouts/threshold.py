@@ -17,7 +17,7 @@ from anchorhead.network import Attention, Linear
 
 OUT_OF_REACH = 2.0**20
 OF_A_CLIP = ("slope of the clip", "offset of the clip", "value of the clip")
-CLIP_FEATURES = len(OF_A_CLIP)
+"""The last features of a token."""
 
 
 def clip_names(target: Descent) -> tuple[str, ...]:
@@ -26,14 +26,13 @@ def clip_names(target: Descent) -> tuple[str, ...]:
 
 
 def clip_in(stored: Stored, target: Descent) -> Part | None:
-    """The anchors that registers of a network hold: they differ there from states, which hold none."""
+    """The anchors that registers of a network hold: the others are lowered there as the state is."""
     if not target.threshold:
         return None
-    held = stored.registers[:, -CLIP_FEATURES:]
-    own = (held != stored.states[0, -CLIP_FEATURES:]).any(axis=1)
-    if not own.any():
+    found = stored.part(stored.registers, (-3, -2, -1), -float(stored.states[0, -2]))
+    if not len(found):
         raise CertificateError("its threshold has no anchors")
-    return Part.of(*held[own].T, stored.dtype)
+    return found
 
 
 def beside_clip(
@@ -48,9 +47,9 @@ def beside_clip(
     """
     if clip is not None:
         anchors = np.tile(hidden, (len(clip), 1))
-        anchors[:, -CLIP_FEATURES:] = np.column_stack(clip.astype(np.float64))
+        anchors[:, -3:] = np.column_stack(clip.astype(np.float64))
         others = np.concatenate([registers, state])
-        others[:, 1 - CLIP_FEATURES] = -_far(clip)
+        others[:, -2] = -_far(clip)
         registers, state = np.concatenate([others[:-1], anchors]), others[-1:]
     return registers if len(registers) else None, state
 
@@ -65,7 +64,7 @@ def threshold_layers(target: Descent, names: tuple[str, ...], w: int, one: int) 
     if not target.threshold:
         return ()
     pick = np.eye(len(names))
-    slope, offset, value = pick[-CLIP_FEATURES:]
+    slope, offset, value = pick[-3:]
     slots = range(w, w + target.features)
     scales = np.array(target.scales or [1.0] * target.features)
     changed = pick[list(slots)]

@@ -32,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.constructions.learners.layouts.stored import Stored
-from anchorhead.constructions.learners.layouts.threshold import clip_in, threshold_layers
+from anchorhead.constructions.learners.layouts.threshold import OUT_OF_REACH, clip_in, threshold_layers
 from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer
 from anchorhead.errors import CertificateError
 from anchorhead.heads.grids.grid_atom import GridAtom
@@ -43,8 +43,6 @@ from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.steps import ScoreLinks, linked_step
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Linear, Network, Repeat
-
-OUT_OF_REACH = 2.0**20
 
 
 def read(network: Network, target: Descent) -> ScoreLinks:
