@@ -47,6 +47,7 @@ EDGES = (
     ("sqrt(1 - x) + (2 - x - y)**0.7", lambda x, y: np.sqrt(1 - x) + (2 - x - y) ** 0.7, "float64"),
     ("sqrt(x)*y", lambda x, y: np.sqrt(x) * y, "float64"),
     ("sqrt(x**2 + y**2)", np.hypot, "float64"),
+    ("sqrt(x)*y + max(x, y)*y**1.5", lambda x, y: np.sqrt(x) * y + np.maximum(x, y) * y**1.5, "float64"),
 )
 
 

@@ -136,7 +136,8 @@ class _Products:
             scale = mul(*constants)
             return [mul(scale, term) for term in _terms(varying[0], self)]
         if len(varying) == 2 and all(arg.affine() is not None for arg in varying):
-            return _squares(*varying, self._scales(*varying), constants)
+            a, b = varying
+            return _squares(a, b, self._scales(a, b), constants)
         return [expression]
 
     def _scales(self, a: Expression, b: Expression) -> Scales:

@@ -77,7 +77,9 @@ def power_of(node: Expression) -> tuple[Expression, arb] | None:
 
 def _require_defined(function: Expression, low: float, high: float) -> None:
     negative = function.op == "integer_power" and int(function.data or 0) < 0
-    if negative or function.op in ("log", "power", "reciprocal"):
+    power = power_of(function) if function.op == "power" else None
+    from_0_on = power is not None and low >= 0 and power[1] > 0
+    if negative or (function.op in ("log", "power", "reciprocal") and not from_0_on):
         raise NotDefined(
             f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its "
             "argument: choose a smaller box, or write the function in another way"
