@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import anchorhead as ah
 from anchorhead import incontext
@@ -56,6 +58,34 @@ def test_learners_are_built_or_refused(scale):
     for words in ({"rate": scale}, {"rate": 0.1, "labels": (-scale, scale)}, {"rate": 0.1, "on": (-scale, scale)}):
         made = outcome(lambda words=words: incontext.gradient_descent(steps=2, features=1, **words))
         assert made is None or np.isfinite(made.certificate.bound)
+
+
+@pytest.mark.all_cases
+@pytest.mark.parametrize(
+    "text", ["x - x + y - y", "0*x*y", "x*y - y*x", "(x + y)**2 - x**2 - 2*x*y - y**2", "relu(x - 5)*y"]
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_that_are_0_are_proven_and_verified(text, dtype):
+    net = ah.approximate(text, {"x": (-1, 1), "y": (-1, 1)}, 1e-4, dtype=dtype)
+    assert 0 < net.certificate.bound < 1e-300
+    assert ah.check(net).line.startswith("verified")
+    assert not np.asarray(net([[0.3, -0.2]])).any()
+
+
+@pytest.mark.parametrize("text", ["exp(x) - exp(x)", "0*sin(x) + 2"])
+def test_heads_of_constants_are_verified_however_they_are_written(text):
+    head = ah.head(text, (0, 1), 1e-4)
+    assert ah.check(head).line.startswith("verified")
+    assert abs(head(0.5) - 2 * ("2" in text)) <= head.certificate.bound
+
+
+def test_networks_whose_numbers_float64_does_not_hold_are_refused_in_words():
+    linear, again = nn.Linear(2, 2, dtype=torch.float64), nn.Linear(2, 1, dtype=torch.float64)
+    with torch.no_grad():
+        for weight in (linear.weight, again.weight):
+            weight.fill_(1e18)
+    with pytest.raises(AnchorheadError, match="larger than"):
+        ah.convert(nn.Sequential(linear, nn.ELU(), again, nn.ELU()), on=(-1, 1), within=1e30)
 
 
 def test_prompts_whose_squares_overflow_are_refused():

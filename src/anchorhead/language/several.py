@@ -23,11 +23,12 @@ from anchorhead.language.expressions.text import name_of
 class SeveralVariables(Entries):
     """The functions x -> (f_1(x), …, f_m(x)) of d variables on the box low <= x <= high, known as expressions.
 
-    join, in_a_grid   see parts_of
+    join, in_a_grid, centred   see parts_of
     """
 
     join: bool = True
     in_a_grid: int = USUALLY_IN_A_GRID
+    centred: bool = False
 
     def __post_init__(self) -> None:
         expressions = tuple(one for one in self.functions if isinstance(one, Expression))
@@ -72,7 +73,8 @@ class SeveralVariables(Entries):
     @cached_property
     def parts(self) -> Parts:
         """What the expressions are made of."""
-        return parts_of(self.expressions, self.variables, self.tokens, (self.low, self.high), self.join, self.in_a_grid)
+        ends = self.low, self.high
+        return parts_of(self.expressions, self.variables, self.tokens, ends, self.join, self.in_a_grid, self.centred)
 
     @property
     def ways(self) -> list[SeveralVariables]:

@@ -276,11 +276,12 @@ def bound(
             continue
         inside |= own
         fitting |= fits
-        slope = shape.slope * unit_out / unit_in
+        slope, moved = _moves(shape, e / unit_in)
+        slope = slope * unit_out / unit_in
         own_rounding = shape.rounding if rounding is None else rounding[number]
         own_rounding = own_rounding + shape.moved(np.broadcast_to(apart, layer.neurons))
         approximations[fits] = (unit_out * shape.exact + slope * e_approximate)[fits]
-        roundings[fits] = (unit_out * (own_rounding + shape.jump) + slope * e_rounded)[fits]
+        roundings[fits] = (unit_out * (own_rounding + shape.jump + moved) + slope * e_rounded)[fits]
         strange = own & ~fits
         if strange.any():
             approximations[strange] = unit_out[strange] * shape.exact + _apart(
@@ -292,6 +293,13 @@ def bound(
             reach[own, part] = min(shape.reach[part], most) + own_rounding[own]
     units = unit_out * out_scale, unit_out * out_shift
     return Reads(*units, approximations, roundings, reach, inside, fitting, scale, unit_in * in_shift), exact
+
+
+def _moves(shape: ActivationHead, e: Float[np.ndarray, " neurons"]) -> tuple[np.ndarray, np.ndarray]:
+    """L and J with |phi(x) - phi(y)| <= L |x - y| + J beside phi's jumps, the best for |x - y| <= e."""
+    pairs = np.array(shape.pairs)
+    best = (pairs[:, 0] * e[:, None] + pairs[:, 1]).argmin(axis=1)
+    return pairs[best, 0], pairs[best, 1]
 
 
 def _apart(

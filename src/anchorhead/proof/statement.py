@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from anchorhead.certificate import Certificate, Worst
@@ -14,6 +14,8 @@ from anchorhead.terms import Term
 
 MORE = 1.01
 """So many times what was proven is stated."""
+LEAST = 2.0**-1020
+"""What is stated at least: of a bound of 0 nothing that rounds could be found to be within it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,15 @@ class Statement:
 
         within   the error asked for, if one was
         """
-        return self._stated("proven", stated_bound(self.total, within), on, dtype)
+        return self._at_least()._stated("proven", stated_bound(max(self.total, LEAST), within), on, dtype)
+
+    def _at_least(self) -> Statement:
+        """The same where nothing errs at all, with LEAST for what is rounded."""
+        if self.total >= LEAST:
+            return self
+        others = tuple(term for term in self.terms if term.kind != "rounding")
+        own = next((term for term in self.terms if term.kind == "rounding"), Term("rounding", 0.0, "network"))
+        return replace(self, terms=(*others, replace(own, amount=own.amount + LEAST - self.total)))
 
     def measured(self, on: Box, dtype: str) -> Certificate:
         """The certificate that nothing worse was found than this."""

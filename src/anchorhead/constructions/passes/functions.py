@@ -38,6 +38,8 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype
 from anchorhead.language.entries import Entries
+from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.simplify import simplified
 from anchorhead.language.program import Program
 from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Opaque
@@ -62,7 +64,7 @@ def approximate_expressions(target: SeveralVariables, written: Program, request:
         target = without_later_tokens(target)
     try:
         if target.becomes(request.form, request.layout) == "head":
-            scalar = ScalarTarget(target.expressions, target.low[0], target.high[0])
+            scalar = ScalarTarget(_without_what_cancels(target), target.low[0], target.high[0])
             made = one_head(scalar, target.variables, written, request)
             return replace(made, network=made.network.written_as(written))
         request.require_only(OF_NEURONS, "a head's words are for functions of one variable, without a form or layout")
@@ -71,6 +73,12 @@ def approximate_expressions(target: SeveralVariables, written: Program, request:
     except NotReached as error:
         error.network = error.network.written_as(written)
         raise
+
+
+def _without_what_cancels(target: SeveralVariables) -> tuple[Expression, ...]:
+    """The expressions, those that are constants as such: of exp(x) - exp(x) enclosures would say little."""
+    simple = (simplified(one) for one in target.expressions)
+    return tuple(one if other.variables else other for one, other in zip(target.expressions, simple, strict=True))
 
 
 def one_head(

@@ -62,6 +62,11 @@ def with_heads(
 def _shape(layer: Layer, k: int, low: np.ndarray, high: np.ndarray, error: float, choose: ChooseHead) -> ActivationHead:
     own = layer.which == k
     activation, ends = layer.activations[k], (float(low[own].min()), float(high[own].max()))
+    if not np.isfinite(ends).all():
+        raise AnchorheadError(
+            f"the argument of {activation} may be larger than float64 holds, as far as is known of its parts: choose a "
+            "smaller box, or smaller weights"
+        )
     try:
         return choose(activation, *ends, error)
     except NotDefined as why:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from anchorhead.constructions.build_request import Placement
 from anchorhead.constructions.passes.forms.layers import in_layers
 from anchorhead.constructions.passes.forms.lowering import Lowering
@@ -15,7 +17,7 @@ from anchorhead.constructions.passes.forms.quantities import Combination, Quanti
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.ridges import PRECISION, structure
 from anchorhead.language.analysis.summands import MAX_IN_A_GRID
-from anchorhead.language.expressions.expression import Expression
+from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.expressions.text import name_of
 from anchorhead.language.several import SeveralVariables
@@ -32,11 +34,25 @@ def ways_of(target: SeveralVariables, placement: Placement) -> list[SeveralVaria
 
 
 def forms_of(target: SeveralVariables) -> list[Mlp]:
-    """All functions as neurons, in every form; those of one layer have one form."""
+    """All functions as neurons, in every form; those of one layer have two at most, products centred or not."""
     if not target.needs_layers and target.parts.network is not None:
-        return [target.parts.network]
+        plain = target.parts.network
+        centred = replace(target, centred=True).parts.network if _has_products(target) else None
+        return [plain] if centred is None or _neurons(centred) == _neurons(plain) else [plain, centred]
     terms = [[term.expression for term in target.parts.terms if term.output == k] for k in range(target.outputs)]
     return lowered(terms, target.variables, (target.low, target.high), target.tokens, name_of(target.expressions))
+
+
+def _has_products(target: SeveralVariables) -> bool:
+    nodes = (node for one in target.expressions for node in postorder(one) if node.op == "mul")
+    return any(sum(bool(arg.variables) for arg in node.args) > 1 for node in nodes)
+
+
+def _neurons(network: Mlp) -> list[list[list[float]]]:
+    """Of what its neurons are functions: those of centred products differ."""
+    return [
+        np.concatenate([layer.affine.weight, layer.affine.bias[:, None]], axis=1).tolist() for layer in network.hidden
+    ]
 
 
 def for_layout(target: Mlp, layout: str | None) -> Mlp:

@@ -93,6 +93,8 @@ def _solved(
     cost[-1] = 1.0
     box = [(-radius, radius)] * count + [(-10.0, 10.0)] * (m * p) + [(0.0, None)]
     goal = np.concatenate([-error - bound, error - bound])[near]
+    if not (np.isfinite(matrix).all() and np.isfinite(goal).all()):  # where float64 ends
+        return np.zeros(count), values
     found = linprog(cost, A_ub=matrix, b_ub=goal, bounds=box, method="highs-ds")
     if found.x is None:
         return np.zeros(count), values

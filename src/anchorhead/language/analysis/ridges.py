@@ -4,8 +4,8 @@
 
 Terms of one variable are gathered, variable by variable. A term whose variables occur in one linear combination alone
 (sin(x + 2*y), abs(x - y)) is a ridge. max(a, b) = b + relu(a - b), min(a, b) = b - relu(b - a), and a product of two
-affine factors is a difference of squares, a b = ((a + b)^2 - (a - b)^2)/4. All of this is exact: coefficients such as
-1/3 or pi are balls.
+affine factors is a difference of squares (language.analysis.products). All of this is exact: coefficients such as 1/3
+or pi are balls.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import numpy as np
 from flint import arb, fmpq
 from jaxtyping import Float
 
+from anchorhead.language.analysis.edges import reached
+from anchorhead.language.analysis.products import Scales, scales
 from anchorhead.language.expressions import build
 from anchorhead.language.expressions.build import add, fraction, mul, neg, number
 from anchorhead.language.expressions.expression import Expression, postorder
@@ -24,6 +26,8 @@ from anchorhead.language.expressions.normal_form import Atom, polynomial
 from anchorhead.language.expressions.precision import precision
 
 X = build.variable("x")
+Box = Mapping[str, tuple[float, float]]
+"""An interval for every variable."""
 PRECISION = 256
 
 
@@ -55,13 +59,24 @@ class Structure:
     left_over: tuple[Expression, ...]
 
 
-def structure(expression: Expression, variables: Sequence[str]) -> Structure:
-    """The ridges of an expression, those with the same linear combination put together."""
+def box_of(variables: Sequence[str], low: Sequence[float], high: Sequence[float]) -> Box:
+    return {name: (float(a), float(b)) for name, a, b in zip(variables, low, high, strict=True)}
+
+
+def structure(
+    expression: Expression, variables: Sequence[str], box: Box | None = None, centred: bool = False
+) -> Structure:
+    """The ridges of an expression, those with the same linear combination put together.
+
+    box       where the variables stay: factors of products are brought to one size
+    centred   factors are centred as well, where that pays
+    """
+    products = _Products(box, centred)
     found: dict[tuple[object, ...], tuple[Ridge, list[Expression]]] = {}
     left: list[Expression] = []
     with precision(PRECISION):
-        for term in _terms(expression.core if _needs_core(expression) else expression):
-            ridge = ridge_of(term, variables)
+        for term in _terms(expression.core if _needs_core(expression) else expression, products):
+            ridge = (_square(term, variables) if centred else None) or ridge_of(term, variables)
             if ridge is None:
                 left.append(term)
             else:
@@ -78,21 +93,21 @@ def _needs_core(expression: Expression) -> bool:
     )
 
 
-def _terms(expression: Expression) -> list[Expression]:
+def _terms(expression: Expression, products: _Products) -> list[Expression]:
     """What adds up to the expression, with products of affine factors and max or min of two parts taken apart."""
     match expression.op:
         case "add":
-            return [term for arg in expression.args for term in _terms(arg)]
+            return [term for arg in expression.args for term in _terms(arg, products)]
         case "neg":
-            return [neg(term) for term in _terms(expression.args[0])]
+            return [neg(term) for term in _terms(expression.args[0], products)]
         case "mul" if len(expression.variables) > 1:
-            return _of_product(expression)
+            return products.terms(expression)
         case "div" if not expression.args[1].variables and len(expression.variables) > 1:
-            return [build.div(term, expression.args[1]) for term in _terms(expression.args[0])]
+            return [build.div(term, expression.args[1]) for term in _terms(expression.args[0], products)]
         case "max" | "min" if len(expression.args) == 2 and _is_ridge_pair(expression):
             a, b = expression.args
             rest = neg(build.make("relu", (build.sub(b, a),))) if expression.op == "min" else _relu(build.sub(a, b))
-            return [*_terms(b), rest]
+            return [*_terms(b, products), rest]
         case _:
             return [expression]
 
@@ -106,19 +121,56 @@ def _is_ridge_pair(expression: Expression) -> bool:
     return len(expression.variables) > 1 and ridge_of(_relu(difference), expression.variables) is not None
 
 
-def _of_product(expression: Expression) -> list[Expression]:
-    """A constant times a sum, or two affine factors, in terms; anything else as it is."""
-    constants = [arg for arg in expression.args if not arg.variables]
-    varying = [arg for arg in expression.args if arg.variables]
-    if len(varying) == 1 and constants:
-        scale = mul(*constants)
-        return [mul(scale, term) for term in _terms(varying[0])]
-    if len(varying) == 2 and all(arg.affine() is not None for arg in varying):
-        a, b = varying
-        scale = mul(*constants, number(0.25)) if constants else number(0.25)
-        plus, minus = (build.integer_power(one, 2) for one in (add(a, b), build.sub(a, b)))
-        return [mul(scale, plus), neg(mul(scale, minus))]
-    return [expression]
+@dataclass(frozen=True)
+class _Products:
+    """How products are taken apart; without a box, as they are."""
+
+    box: Box | None
+    centred: bool
+
+    def terms(self, expression: Expression) -> list[Expression]:
+        """A constant times a sum, or two affine factors, in terms; anything else as it is."""
+        constants = [arg for arg in expression.args if not arg.variables]
+        varying = [arg for arg in expression.args if arg.variables]
+        if len(varying) == 1 and constants:
+            scale = mul(*constants)
+            return [mul(scale, term) for term in _terms(varying[0], self)]
+        if len(varying) == 2 and all(arg.affine() is not None for arg in varying):
+            a, b = varying
+            return _squares(a, b, self._scales(a, b), constants)
+        return [expression]
+
+    def _scales(self, a: Expression, b: Expression) -> Scales:
+        if self.box is None:
+            return Scales((0.0, 0.0), (1.0, 1.0))
+        return scales(_ends(a, self.box), _ends(b, self.box), self.centred)
+
+
+def _ends(affine: Expression, box: Box) -> tuple[float, float]:
+    """Between what an affine expression stays."""
+    return reached(*(affine.affine() or ({}, arb(0))), box)
+
+
+def _squares(a: Expression, b: Expression, by: Scales, constants: Sequence[Expression]) -> list[Expression]:
+    """What adds up to the product of two affine factors and constants."""
+    scale = mul(*constants, number(by.factor)) if constants else number(by.factor)
+    (c, d), left = by.centres, []
+    if c or d:
+        linear = [mul(number(d), a), mul(number(c), b), neg(mul(number(c), number(d)))]
+        left = [mul(*constants, one) if constants else one for one in linear]
+    own, other = (
+        one if (centre, unit) == (0, 1) else mul(number(1 / unit), build.sub(one, number(centre)) if centre else one)
+        for one, centre, unit in zip((a, b), by.centres, by.units, strict=True)
+    )
+    plus, minus = (build.integer_power(one, 2) for one in (add(own, other), build.sub(own, other)))
+    return [mul(scale, plus), neg(mul(scale, minus)), *left]
+
+
+def _square(term: Expression, variables: Sequence[str]) -> Ridge | None:
+    """A multiple of the square of an affine part, as a square of that with its constant: heads know squares."""
+    squares = [node for node in postorder(term) if node.op == "integer_power" and node.data == 2]
+    inside = squares[0].args[0] if len(squares) == 1 else None
+    return None if inside is None or inside.affine() is None else _through(term, inside, variables)
 
 
 def ridge_of(term: Expression, variables: Sequence[str]) -> Ridge | None:

@@ -21,7 +21,7 @@ from typing import Literal
 from flint import arb, fmpq
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.analysis.ridges import PRECISION, Structure, ridge_of, structure
+from anchorhead.language.analysis.ridges import PRECISION, Box, Structure, box_of, ridge_of, structure
 from anchorhead.language.expressions import build
 from anchorhead.language.expressions.build import ZERO, add, fraction, mul, neg
 from anchorhead.language.expressions.complex_balls import resolve
@@ -110,19 +110,23 @@ def parts_of(
     ends: Ends | None = None,
     join: bool = True,
     in_a_grid: int = USUALLY_IN_A_GRID,
+    centred: bool = False,
 ) -> Parts:
     """The expressions, one for each output, taken apart.
 
-    ends  the lower and the upper ends of the variables: switches that they decide are no kinks
+    ends  the lower and the upper ends of the variables: switches that they decide are no kinks, and factors of products
+          are brought to one size
     join  terms whose variables are among those of a grid join it; else only terms of the same variables share one
     in_a_grid   smooth terms of so many variables go to a grid, even if they can be taken apart
+    centred     factors of products are centred, where that pays
     """
     with precision(PRECISION):
         expressions, variables = tuple(expressions), tuple(variables)
+        box = None if ends is None else box_of(variables, *ends)
         terms = [
             Term(output, term, _kind(term, variables, in_a_grid))
             for output, expression in enumerate(expressions)
-            for term in summands(_resolved(simplified(expression), variables, ends))
+            for term in summands(_resolved(simplified(expression), box))
         ]
         groups = _groups([term.expression.variables for term in terms if term.becomes == "grid"], variables, join)
         terms = [_placed(term, groups, join) for term in terms]
@@ -130,21 +134,21 @@ def parts_of(
             GridPart(group, tuple(_total(terms, output, number) for output in range(len(expressions))))
             for number, group in enumerate(groups)
         )
-        network = _network(terms, expressions, variables, tokens, needed=not grids)
+        network = _network(terms, expressions, variables, tokens, not grids, box, centred)
         return Parts(variables, network, grids, tuple(terms))
 
 
-def _resolved(expression: Expression, variables: Sequence[str], ends: Ends | None) -> Expression:
+def _resolved(expression: Expression, box: Box | None) -> Expression:
     """The expression without the switches that the box decides, if it decides them all."""
-    if ends is None or not expression.has_switches:
+    if box is None or not expression.has_switches:
         return expression
-    box = {name: arb(float(a)).union(arb(float(b))) for name, a, b in zip(variables, *ends, strict=True)}
+    balls = {name: arb(low).union(arb(high)) for name, (low, high) in box.items()}
 
     def simpler(node: Expression) -> Expression | None:
         if not node.has_switches:
             return None
         try:
-            return resolve(node, box)
+            return resolve(node, balls)
         except AnchorheadError:
             return None
 
@@ -274,6 +278,8 @@ def _network(
     variables: tuple[str, ...],
     tokens: int | None,
     needed: bool,
+    box: Box | None,
+    centred: bool,
 ) -> Mlp | None:
     """The neurons of all terms that go to no grid; None if there are no such terms, or some take several layers."""
     ridges: list[list[Expression]] = [[] for _ in expressions]
@@ -285,8 +291,8 @@ def _network(
     if not needed and not any(ridges):
         return None
     shown = [add(*own) if own else ZERO for own in ridges]
-    structures = [structure(one, variables) for one in shown]
-    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown))
+    structures = [structure(one, variables, box, centred) for one in shown]
+    return ridge_network(structures, variables, tokens, name_of(expressions if needed else shown), box)
 
 
 __all__ = ["GridPart", "Parts", "Term", "TermKind", "parts_of", "summands"]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from flint import arb
 
-from anchorhead.language.analysis.ridges import PRECISION, Ridge, Structure, split_constant
+from anchorhead.language.analysis.edges import kept_inside, reached
+from anchorhead.language.analysis.ridges import PRECISION, Box, Ridge, Structure, split_constant
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.targets.mlp import IDENTITY, Affine, Hidden, Mlp
@@ -105,26 +106,33 @@ class Layered:
             result = Read(layer, kept, sum((read.constant for read in terms), arb(0)))
         return result
 
-    def ridge(self, ridge: Ridge) -> Read:
-        """phi(w . x + b), constant factors taken out of phi."""
+    def ridge(self, ridge: Ridge, box: Sequence[tuple[float, float]] | None = None) -> Read:
+        """phi(w . x + b), constant factors taken out of phi; with values beyond the ends that inputs of the box reach,
+        if it has them at these."""
         inner = Read(0, {i: c for i, c in enumerate(ridge.direction) if not c.is_zero()}, ridge.shift)
         scale, function = split_constant(ridge.function)
         form = function.affine()
         if form is not None:
             return inner.scaled(form[0].get("x", arb(0)) * scale).shifted(form[1] * scale)
+        if box is not None:
+            function = kept_inside(function, *reached(inner.coefficients, inner.constant, dict(enumerate(box))))
         return self.neuron(inner, function).scaled(arb(scale))
 
 
-def ridge_network(structures: Sequence[Structure], variables: Sequence[str], tokens: int | None, name: str) -> Mlp:
+def ridge_network(
+    structures: Sequence[Structure], variables: Sequence[str], tokens: int | None, name: str, box: Box | None = None
+) -> Mlp:
     """The network of the ridges of each output; its affine parts are one neuron that is the identity.
 
     Neurons with the same weights and function serve several outputs.
+
+    box   where the variables stay: functions whose edge they reach get values beyond it
     """
     with precision(PRECISION):
-        layered = Layered(variables)
+        layered, ends = Layered(variables), None if box is None else [box[name] for name in variables]
         outputs = []
         for one in structures:
-            reads = [layered.ridge(ridge) for ridge in one.ridges]
+            reads = [layered.ridge(ridge, ends) for ridge in one.ridges]
             outputs.append(layered.total(reads) if reads else Read(0, {}, arb(0)))
         return layered.mlp(outputs, tokens, name)
 

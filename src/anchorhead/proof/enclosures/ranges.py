@@ -23,6 +23,8 @@ from anchorhead.proof.remembered import remembered
 PRECISION = 192
 MAX_CELLS, ROUNDS = 4_000, 24
 LOOSE, NEXT_TO_NOTHING = 0.01, 1e-12
+CUT = (2.0**-12, 2.0**-20, 2.0**-28, 2.0**-36, 2.0**-44, 2.0**-52)
+"""Parts of an interval that are cut off next to where a slope is not bounded."""
 Interval = tuple[arb | float, arb | float]
 Cell = tuple[tuple[arb, arb], ...]
 Ends = Float[np.ndarray, " n"]
@@ -78,6 +80,45 @@ def slope_bound(activation: Expression, low: float, high: float) -> float:
     if not isfinite(bound := max(-least, most)):
         raise AnchorheadError(f"the slope of {activation} is not bounded on [{low:g}, {high:g}]: choose another domain")
     return bound * UP
+
+
+@lru_cache(maxsize=256)
+def moves_bounds(activation: Expression, low: float, high: float) -> tuple[tuple[float, float], ...]:
+    """Pairs (L, J) with |phi(x) - phi(y)| <= L |x - y| + J on [low, high], beside what phi may jump by: one, with J 0,
+    where slopes are bounded. Where they are not, as those of sqrt at 0, the ends of the pieces are cut off, more or
+    less of them: on the way from x to y each is passed once at most, and adds no more than its largest value less its
+    smallest. The steeper, the later.
+    """
+    pieces = analyse(activation, low, high)
+    found = [_moves(pieces, part * (high - low)) for part in (0.0, *CUT)]
+    known = tuple(pair for pair in found if isfinite(sum(pair)))
+    if not known:
+        raise AnchorheadError(f"the slope of {activation} is not bounded on [{low:g}, {high:g}]: choose another domain")
+    return known[:1] if known[0][1] == 0 else known
+
+
+def _moves(pieces: Pieces, cut: float) -> tuple[float, float]:
+    """The largest slope where it is bounded, or beside what is cut off, and the sum of what that moves by."""
+    slope, moved = 0.0, 0.0
+    for piece in pieces.pieces:
+        f, derivative, name = piece.expression, piece.expression.derivative(pieces.variable), pieces.variable
+        with precision(PRECISION):
+            left, right = piece.left.lower(), piece.right.upper()
+            inner = [(left, right)]
+            ends = [(left, left + cut), (left + cut, right - cut), (right - cut, right)]
+        steep = _largest(range_on_box(derivative, {name: inner[0]}))
+        if not isfinite(steep) and cut:
+            wide = bool(ends[1][0] < ends[1][1])
+            steep = _largest(range_on_box(derivative, {name: ends[1]})) if wide else 0.0
+            for cell in (ends[0], ends[2]) if wide else inner:
+                least, most = range_on_box(f, {name: cell})
+                moved += (most - least) * UP
+        slope = max(slope, steep)
+    return slope * UP, moved * UP
+
+
+def _largest(ends: tuple[float, float]) -> float:
+    return max(-ends[0], ends[1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from anchorhead.language.expressions.precision import precision
 from anchorhead.proof.arithmetic.arithmetic import UP
 from anchorhead.proof.enclosures.analytic import lipschitz_bound, size_bound
 from anchorhead.proof.enclosures.balls import upper
-from anchorhead.proof.enclosures.ranges import range_of, slope_bound
+from anchorhead.proof.enclosures.ranges import moves_bounds, range_of
 
 HOMOGENEOUS = {"relu": 1.0, "leaky_relu": 1.0, "abs": 1.0, "square": 2.0}
 
@@ -81,8 +81,14 @@ class ActivationHead:
 
     @cached_property
     def slope(self) -> float:
-        """A bound on |phi'| on [low, high]."""
-        return slope_bound(self.activation, self.low, self.high)
+        """A bound on |phi'| on [low, high]; where there is none, on most of it."""
+        pairs = self.pairs
+        return pairs[min(1, len(pairs) - 1)][0]
+
+    @property
+    def pairs(self) -> tuple[tuple[float, float], ...]:
+        """(L, J), any of which bounds what phi moves by: L |x - y| + J, beside its jumps."""
+        return moves_bounds(self.activation, self.low, self.high)
 
     @cached_property
     def jump(self) -> float:

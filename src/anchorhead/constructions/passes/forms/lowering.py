@@ -2,7 +2,7 @@
 
     a + b, c a      affine combinations          f(a)         a quantity
     max(a, b)       b + relu(a - b)              min(a, b)    b - relu(b - a),    of many in a tournament
-    a b             ((a + b)^2 - (a - b)^2)/4,   both brought to size 1 before        a / b        a (1/b)
+    a b             ((a + b)^2 - (a - b)^2)/4,   both brought to one size before      a / b        a (1/b)
 
 or, where a and b keep their signs, by logarithms, so that errors are relative and common factors cancel:
 
@@ -26,22 +26,18 @@ from anchorhead.constructions.passes.forms.neurons import (
     RECIPROCAL,
     RELU,
     SQUARE,
-    coarse,
     neuron,
     power_of,
-    power_of_two,
 )
 from anchorhead.constructions.passes.forms.quantities import Combination, Quantities, total
 from anchorhead.constructions.passes.forms.roots import ASINH, quadratic_root
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.analysis.ridges import Ridge, X, ridge_of, structure
+from anchorhead.language.analysis.products import scales
+from anchorhead.language.analysis.ridges import Ridge, X, box_of, ridge_of, structure
 from anchorhead.language.expressions import build
 from anchorhead.language.expressions.expression import Expression
 
 SOFTPLUS = build.make("softplus", (X,))
-GAIN = 8.0
-"""Factors are centred before they are multiplied where that makes the squares so many times smaller: it costs a head
-that carries the linear part."""
 Signed = tuple[int, Combination]
 """s and l with a = s exp(l)."""
 
@@ -65,7 +61,9 @@ class Lowering:
         """What adds up to the terms, each a function of one linear combination: those of the same one put together."""
         if not terms:
             return []
-        found = structure(build.add(*terms), self.quantities.variables).ridges
+        variables = self.quantities.variables
+        box = box_of(variables, *zip(*self.quantities.ranges[: len(variables)], strict=True))
+        found = structure(build.add(*terms), variables, box).ridges
         return [self._neuron(one.function, _along(one)) for one in found]
 
     def log(self, node: Expression) -> Signed | None:
@@ -149,24 +147,17 @@ class Lowering:
         return b + self._neuron(RELU, a + b * arb(-1))
 
     def _product(self, a: Combination, b: Combination) -> Combination:
-        """By squares of a/2^i + b/2^j and a/2^i - b/2^j, of which neither drowns the other."""
+        """By squares of a/2^i + b/2^j and a/2^i - b/2^j, of which neither drowns the other (analysis.products)."""
         for one, other in ((a, b), (b, a)):
             if not one.coefficients:
                 return other * one.constant
         if a.key == b.key:
             return self._neuron(SQUARE, a)
-        (low_a, high_a), (low_b, high_b) = map(self.quantities.range, (a, b))
-        size = max(abs(low_a), abs(high_a)) * max(abs(low_b), abs(high_b))
-        if size > GAIN * (high_a - low_a) * (high_b - low_b) / 4:
-            # a b = (a - c)(b - d) + d a + c b - c d
-            c, d = arb(coarse(low_a / 2 + high_a / 2)), arb(coarse(low_b / 2 + high_b / 2))
-            return self._squares(a + -c, b + -d) + a * d + b * c + -(c * d)
-        return self._squares(a, b)
-
-    def _squares(self, a: Combination, b: Combination) -> Combination:
-        unit_a, unit_b = (power_of_two(max(map(abs, self.quantities.range(one)))) for one in (a, b))
-        plus, minus = (self._neuron(SQUARE, a * arb(1 / unit_a) + b * arb(sign / unit_b)) for sign in (1.0, -1.0))
-        return (plus + minus * arb(-1)) * (arb(unit_a) * arb(unit_b) / 4)
+        by = scales(self.quantities.range(a), self.quantities.range(b))
+        (c, d), (u, v) = (tuple(map(arb, pair)) for pair in (by.centres, by.units))
+        plus, minus = (self._neuron(SQUARE, (a + -c) * (1 / u) + (b + -d) * (sign / v)) for sign in (arb(1), arb(-1)))
+        squares = (plus + minus * arb(-1)) * arb(by.factor)
+        return squares + a * d + b * c + -(c * d) if by.centres != (0.0, 0.0) else squares
 
     def _is_kept_as_log(self, node: Expression) -> bool:
         """Whether it is known by its logarithm first, and would be the exponential of that."""

@@ -8,13 +8,14 @@ them. c and s have few digits, so that what is multiplied by them stays exact; r
 
 from __future__ import annotations
 
-from math import ceil, frexp, ldexp, log2, sqrt
+from math import sqrt
 
 from flint import arb
 
 from anchorhead.constructions.passes.forms.quantities import Combination, Quantities
 from anchorhead.constructions.passes.forms.roots import ASINH
 from anchorhead.errors import NotDefined
+from anchorhead.language.analysis.products import coarse, power_of_two
 from anchorhead.language.analysis.ridges import X, split_constant
 from anchorhead.language.expressions import build
 from anchorhead.language.expressions.expression import Expression
@@ -23,17 +24,6 @@ from anchorhead.proof.heads.activation_head import degree_of
 EXP, LOG, RELU, SQUARE, RECIPROCAL = (build.make(op, (X,)) for op in ("exp", "log", "relu", "square", "reciprocal"))
 OFF_CENTRE = 4.0
 """A range that lies so many times its width from 0 is brought to 0."""
-
-
-def coarse(value: float, digits: int = 10) -> float:
-    """The number with so many binary digits."""
-    mantissa, exponent = frexp(value)
-    return ldexp(round(ldexp(mantissa, digits)), exponent - digits)
-
-
-def power_of_two(size: float) -> float:
-    """The least power of two that is no smaller."""
-    return 2.0 ** ceil(log2(size)) if size > 0 else 1.0
 
 
 def neuron(quantities: Quantities, function: Expression, of: Combination) -> Combination:
@@ -87,7 +77,9 @@ def power_of(node: Expression) -> tuple[Expression, arb] | None:
 
 def _require_defined(function: Expression, low: float, high: float) -> None:
     negative = function.op == "integer_power" and int(function.data or 0) < 0
-    if negative or function.op in ("log", "power", "reciprocal"):
+    power = power_of(function) if function.op == "power" else None
+    from_0_on = power is not None and low >= 0 and power[1] > 0
+    if negative or (function.op in ("log", "power", "reciprocal") and not from_0_on):
         raise NotDefined(
             f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its "
             "argument: choose a smaller box, or write the function in another way"

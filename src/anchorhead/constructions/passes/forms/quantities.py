@@ -14,9 +14,9 @@ import numpy as np
 from flint import arb
 
 from anchorhead.errors import NotDefined
+from anchorhead.language.analysis.edges import kept_inside, reached
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.targets.mlp import IDENTITY
-from anchorhead.proof.enclosures.balls import lower, upper
 from anchorhead.proof.enclosures.ranges import range_of
 
 Ends = tuple[float, float]
@@ -93,6 +93,7 @@ class Quantities:
             return of
         if not of.coefficients:
             return Combination({}, function.ball(dict.fromkeys(function.variables or ("x",), of.constant)))
+        function = kept_inside(function, *self.range(of))
         place = self._known.setdefault((*of.key, function), len(self.ranges))
         if place == len(self.ranges):
             ends = _range_of(function, *self.range(of))
@@ -108,9 +109,7 @@ class Quantities:
     def range(self, of: Combination) -> Ends:
         """Ends that the combination does not leave, its quantities taken as independent of one another; NotDefined
         beyond float64."""
-        terms = (c * arb(self.ranges[i][0]).union(arb(self.ranges[i][1])) for i, c in of.coefficients.items())
-        value = of.constant + sum(terms, arb(0))
-        low, high = lower(value), upper(value)
+        low, high = reached(of.coefficients, of.constant, dict(enumerate(self.ranges)))
         if not max(abs(low), abs(high)) <= LARGEST:
             raise NotDefined(
                 f"a part of the function may be larger than {LARGEST:g}, as far as is known of its parts: choose a "
@@ -119,12 +118,18 @@ class Quantities:
         return low, high
 
 
+def _least(function: Expression) -> float:
+    """What a function is never below, by its name: balls around 0 say a little less."""
+    even = function.op == "integer_power" and int(function.data or 0) % 2 == 0
+    return 0.0 if even or function.op in ("square", "abs", "exp", "relu", "sqrt") else -np.inf
+
+
 def _range_of(function: Expression, low: float, high: float) -> Ends:
     """Ends that the function does not leave on [low, high]; NotDefined where it has none."""
     for cells in CELLS:
         least, most = range_of(function, np.array([low]), np.array([high]), cells)
         if np.isfinite([least[0], most[0]]).all():
-            return float(least[0]), float(most[0])
+            return max(float(least[0]), _least(function)), float(most[0])
     raise NotDefined(
         f"a part of the function, {function}, is needed for x in [{low:.6g}, {high:.6g}], the bounds on its argument, "
         "and has no bounds there: choose a smaller box, or write the function in another way"
