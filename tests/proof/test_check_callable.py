@@ -51,6 +51,6 @@ def test_a_constant_that_the_certificate_does_not_name_is_refused():
     assert net.program is not None
     found = Entries.of(net.program)
     functions = tuple(replace(one, lipschitz=(1.42,)) for one in found.functions if isinstance(one, Opaque))
-    other = replace(found, functions=functions).program(axis=net.token_axis)
+    other = replace(found, functions=functions).program()
     with pytest.raises(CertificateError, match="another constant"):
         ah.check(net.with_(program=other), function=smooth)

@@ -43,7 +43,8 @@ def run(layers, readout, x, errors=None, rng=None):
     """The network, each neuron off by up to the error of its head."""
     a = x
     for number, layer in enumerate(layers):
-        a = layer.values(a @ layer.affine.weight.T)
+        z = a @ layer.affine.weight.T
+        a = np.stack([layer.activations[k].values({"x": z[:, r]}) for r, k in enumerate(layer.which)], axis=1)
         if errors is not None:
             a = a + errors[number][layer.which] * rng.choice([-1.0, 1.0], a.shape)
     return a @ readout.weight.T
