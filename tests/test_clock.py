@@ -12,7 +12,7 @@ import anchorhead as ah
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.grid import solved_grid
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 
 ROOT = Path(ah.__file__).parent
 ROOMS = ("network", "language", "heads", "proof", "lemmas", "constructions", "convert", "incontext", "export")

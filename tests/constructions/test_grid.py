@@ -17,7 +17,7 @@ from anchorhead.heads.grids.grid import GridAtom, uniform_grid
 from anchorhead.language.entries import Entries
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.of_targets import program_of
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 from anchorhead.network import Attention, Embed, Network
 from anchorhead.proof.grids.grid import OPERATIONS
 from tests.networks.grids import sides_of

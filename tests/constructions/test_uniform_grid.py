@@ -10,7 +10,7 @@ from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.grids.grid import MAX_ANCHORS
 from anchorhead.constructions.theorems.uniform_grid import approximate_uniform_grid
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 from anchorhead.network import Network
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.terms import added_up

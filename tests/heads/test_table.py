@@ -14,6 +14,7 @@ import anchorhead as ah
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.single import head as construction
 from anchorhead.decimals import round_up
+from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.tables import table
 from anchorhead.heads.tables.table import STANDARD, Entry, Frontier, frontiers, lookup, read, write
@@ -116,7 +117,7 @@ def test_a_head_of_the_table_is_what_the_solver_would_certify(name, within, dtyp
     on = (-10.0, 10.0)
     shipped = ah.head(name, on, within, dtype=dtype)
     monkeypatch.setattr(construction, "lookup", lambda *_: None)
-    search = construction._Search(shipped.target, BuildRequest(within, dtype))
+    search = construction._Search(shipped.target, BuildRequest(within, dtype), Effort(construction.PROOFS))
     proven = search.certified(shipped.atom).certificate
     assert dataclasses.asdict(shipped.certificate) | {"terms": None} == dataclasses.asdict(proven) | {"terms": None}
     assert shipped.certificate.kind == "proven"

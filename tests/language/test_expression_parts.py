@@ -8,7 +8,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.language.analysis.summands import parts_of, summands
 from anchorhead.language.expressions.normal_form import depends_on
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 
 NAMES = tuple("xyzuvw")
 LAYERS = "layers"

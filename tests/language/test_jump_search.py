@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import anchorhead as ah
-from anchorhead.language.analysis.jump_search import find_jump, find_jump_of
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.jump_search import find_jump, find_jump_of
+from anchorhead.language.several import SeveralVariables
 
 ON = {"x": (-1.0, 1.0), "y": (-1.0, 1.0)}
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 1.0])

@@ -19,6 +19,7 @@ from anchorhead.language.numbers import Balls, ComplexBalls, Fractions
 from anchorhead.language.of_learners import program_of
 from anchorhead.language.program import Program, Writer
 from anchorhead.language.ranges import ranges
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Affine, Apply, Attend, Input, Normalise, Repeat, Term
 from anchorhead.language.targets.descent import Descent
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
@@ -29,7 +30,6 @@ from anchorhead.language.targets.mlp import Hidden, Mlp
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import ScalarTarget
-from anchorhead.language.targets.several import SeveralVariables
 
 RNG = np.random.default_rng(0)
 ENTRIES = ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")

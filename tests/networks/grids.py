@@ -9,7 +9,7 @@ from anchorhead.constructions.grids.grid import solved_grid
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.expressions.parser import parse
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 from anchorhead.network import Attention, Network
 
 

@@ -18,9 +18,9 @@ from anchorhead.language.expressions.build import number
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.normal_form import depends_on
 from anchorhead.language.expressions.precision import precision
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.language.targets.several import SeveralVariables
 
 PAIRS = 2_000
 PRECISION = 200

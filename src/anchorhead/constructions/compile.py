@@ -31,6 +31,7 @@ from anchorhead.language.entries import Entries
 from anchorhead.language.forms import box_of, functions_of, functions_written_out, ramp_of, smoother_of
 from anchorhead.language.of_learners import descent_of, many_of
 from anchorhead.language.program import Program
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Apply, Attend, Opaque, Repeat
 from anchorhead.language.targets.descent import Descent, LearnerLayout
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
@@ -38,7 +39,6 @@ from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import interval
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network, Outside
 from anchorhead.progress import Progress, progress_line
 

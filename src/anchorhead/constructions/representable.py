@@ -10,7 +10,7 @@ import numpy as np
 
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 
 _LOOKS = 8
 

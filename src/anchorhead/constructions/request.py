@@ -13,8 +13,8 @@ from anchorhead.given import checked_count, pair, shown
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import meant, names_in, parse
 from anchorhead.language.expressions.sympy_expressions import without_sympy
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.targets.scalar import NARROWEST
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.language.targets.spec import expression_of
 
 Texts = str | Expression | Sequence[Any] | Callable[..., Any]

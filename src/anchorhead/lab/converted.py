@@ -44,7 +44,7 @@ def looseness(network: Network, seed: int = 0) -> Looseness:
     target, on = mlp_of(program), network.certificate.on
     box = on.broadcast_to(target.input_shape)
     x = np.random.default_rng(seed).uniform(box.low, box.high, (SAMPLES, *target.input_shape))
-    y = target.values(x)
+    y = program(x)
     worst = worst_error(network, target, on, seed)
     return Looseness(network.certificate.bound, worst.error, float(y.max() - y.min()))
 

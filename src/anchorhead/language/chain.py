@@ -76,16 +76,20 @@ def flat(step: Affine) -> AffineMap:
     if len(step.terms) != 1:
         raise AnchorheadError(f"an affine map of {len(step.terms)} quantities is none of one")
     (term,) = step.terms
-    weight, radius, bias, bias_radius = term.weight, term.radius, step.bias, step.bias_radius
+    weight, radius = term.weight, term.radius
+    tokens = weight.shape[0] if weight.ndim == 4 else 1
+    bias = np.broadcast_to(step.bias, (tokens, step.bias.shape[1])).reshape(-1)
+    bias_radius = (
+        None
+        if step.bias_radius is None
+        else np.broadcast_to(step.bias_radius, (tokens, step.bias.shape[1])).reshape(-1)
+    )
     if weight.ndim == 4:
-        bias, bias_radius = (
-            one if one is None else np.broadcast_to(one, weight.shape[:2]) for one in (bias, bias_radius)
-        )
         shape = (weight.shape[0] * weight.shape[1], -1)
         weight, radius = weight.reshape(shape), None if radius is None else radius.reshape(shape)
     elif weight.ndim == 3:
         raise AnchorheadError("an affine map with weights of their own at each position is none of one vector")
-    return AffineMap(weight, bias.reshape(-1), radius, None if bias_radius is None else bias_radius.reshape(-1))
+    return AffineMap(weight, bias, radius, bias_radius)
 
 
 def _in_x(function: Expression) -> Expression:

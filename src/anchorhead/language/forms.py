@@ -13,13 +13,13 @@ from anchorhead.language.entries import Entries, require_same
 from anchorhead.language.expressions.expression import Expression, postorder
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Affine, Apply, Attend
 from anchorhead.language.symbolic import expressions_of
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import ScalarTarget
-from anchorhead.language.targets.several import SeveralVariables
 
 
 def box_of(program: Program) -> Box:

@@ -14,6 +14,7 @@ from anchorhead.language.expressions.build import ZERO, number, variable, where
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.parser import parse
 from anchorhead.language.program import Program, Writer
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Affine as AffineStep
 from anchorhead.language.steps import Apply, Attend, Opaque, Term
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
@@ -23,7 +24,6 @@ from anchorhead.language.targets.opaque import CallableTarget
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.language.targets.ramp import TruncatedLinear
 from anchorhead.language.targets.scalar import ScalarTarget
-from anchorhead.language.targets.several import SeveralVariables
 
 
 @singledispatch

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anchorhead.errors import AnchorheadError
-from anchorhead.language.analysis.jump_search import find_jump
+from anchorhead.language.jump_search import find_jump
 from anchorhead.language.targets.opaque_several import CallableSeveral
 
 PROBES, FEW = 64, 5

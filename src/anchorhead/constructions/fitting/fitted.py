@@ -146,7 +146,7 @@ def _fitted(target: CallableSeveral, aim: float, stiffness: float, request: Buil
 
     def values(u: Float[np.ndarray, "n inputs"]) -> Float[np.ndarray, "n outputs"]:
         x = whole.points(u).reshape(-1, *network.input_shape)
-        return network.values(x).astype(np.float64).reshape(len(u), outputs)
+        return program_of(network)(x).astype(np.float64).reshape(len(u), outputs)
 
     error, at = largest_error(values, whole, request.seed)
     return Fitted(network, error, whole.points(at[None])[0], ended)

@@ -12,9 +12,9 @@ from anchorhead.constructions.grids.grid_network import grid_network
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.language.of_targets import program_of
 from anchorhead.language.program import Program
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.targets.mlp import Affine
 from anchorhead.language.targets.opaque_several import CallableSeveral
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.prove import prove_claims
 from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation

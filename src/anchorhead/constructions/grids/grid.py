@@ -19,7 +19,7 @@ from anchorhead.errors import AnchorheadError, NotReached, UnprovenWarning
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
 from anchorhead.language.of_targets import program_of
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 from anchorhead.network import Network
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model

@@ -39,10 +39,10 @@ from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.heads.atom import Dtype
 from anchorhead.language.entries import Entries
 from anchorhead.language.program import Program
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Opaque
 from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network
 
 Way = TypeVar("Way")

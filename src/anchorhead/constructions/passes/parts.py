@@ -19,13 +19,13 @@ from anchorhead.constructions.layouts.side_by_side import Part, side_by_side
 from anchorhead.constructions.passes.prove import ProvenMlp
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid_atom import MAX_VARIABLES, GridAtom
-from anchorhead.language.analysis.jump_search import find_jump_of
 from anchorhead.language.analysis.resolver import short
 from anchorhead.language.analysis.summands import GridPart
+from anchorhead.language.jump_search import find_jump_of
 from anchorhead.language.of_targets import program_of_parts
 from anchorhead.language.program import Program
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.targets.mlp import Affine
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.lemmas.prove import prove_claims
 from anchorhead.network import Attention, Network
 from anchorhead.network.claim_table import ClaimTable

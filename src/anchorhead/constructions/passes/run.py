@@ -36,6 +36,7 @@ from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError, NotDefined, NotReached
 from anchorhead.language.merge import merged
+from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.lemmas.output import OutputBound
 from anchorhead.lemmas.prove import prove_mlp
@@ -154,7 +155,7 @@ def _proven(target: Mlp, on: Box, request: BuildRequest) -> ProvenMlp:
     within, dtype, target = request.error, request.dtype, for_layout(target, request.layout)
     require_model(dtype)
     if not all(layer.linear for layer in target.hidden):  # linear maps may be exact
-        require_representable(within, target.values(points_of(on, target.input_shape)), dtype)
+        require_representable(within, program_of(target)(points_of(on, target.input_shape)), dtype)
 
     def prove(laid: Laid) -> tuple[tuple[Network, list[Draft]], OutputBound]:
         drafts = drafted(laid, target, request)  # layout

@@ -18,8 +18,8 @@ from anchorhead.language.analysis.summands import MAX_IN_A_GRID
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.precision import precision
 from anchorhead.language.expressions.text import name_of
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.language.targets.several import SeveralVariables
 
 Ends = tuple[Sequence[float], Sequence[float]]
 Terms = Sequence[Sequence[Expression]]

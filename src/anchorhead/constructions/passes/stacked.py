@@ -23,9 +23,9 @@ from anchorhead.language.compose import moved
 from anchorhead.language.forms import box_of, functions_written_out
 from anchorhead.language.program import Program
 from anchorhead.language.ranges import Range, ranges
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.steps import Affine, Input, Step
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.network import Network
 
 

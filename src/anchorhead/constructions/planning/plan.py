@@ -31,6 +31,7 @@ from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.language.merge import merged
+from anchorhead.language.of_targets import program_of
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.statement import stated_bound
@@ -118,7 +119,7 @@ def plan_network(target: Mlp, on: Box, withins: Sequence[float], request: BuildR
     if causal:
         require_causal(target)
     if merged(target).hidden:
-        require_representable(max(withins), target.values(points_of(on, target.input_shape)), dtype)
+        require_representable(max(withins), program_of(target)(points_of(on, target.input_shape)), dtype)
     rows = []
     for within in sorted(set(withins), reverse=True):
         # every error has heads of its own, because building starts with nothing: what is solved for depends on what

@@ -44,9 +44,9 @@ from anchorhead.heads.solver.solve import SAFETY, smallest
 from anchorhead.heads.tables.table import lookup
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
+from anchorhead.language.several import SeveralVariables
 from anchorhead.language.targets import ScalarTarget
 from anchorhead.language.targets.mlp import Mlp
-from anchorhead.language.targets.several import SeveralVariables
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
 from anchorhead.proof.heads.activation_head import ActivationHead

@@ -20,7 +20,7 @@ from anchorhead.errors import AnchorheadError
 from anchorhead.heads.grids.grid import uniform_grid
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.language.of_targets import program_of
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 from anchorhead.network import Network
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model

@@ -50,7 +50,7 @@ def worst_error(network: Network, target: Mlp, on: Box, seed: int = 0, evaluatio
     rounds. The error returned is therefore computed again at the worst input, in balls, and is a lower bound of the
     true one; of networks with more than 300,000 weights it is what extended precision gives.
     """
-    box, shape = on.broadcast_to(target.input_shape), target.input_shape
+    box, shape, program = on.broadcast_to(target.input_shape), target.input_shape, program_of(target)
     maps = [*(layer.affine for layer in target.hidden), target.readout]
     weights = sum(one.weight.size for one in maps)
 
@@ -58,7 +58,7 @@ def worst_error(network: Network, target: Mlp, on: Box, seed: int = 0, evaluatio
         return network(x.reshape(-1, *shape), outside="ignore").reshape(len(x), -1)
 
     def errors(x: np.ndarray) -> np.ndarray:
-        return np.abs(computed(x) - target.values(x.reshape(-1, *shape)).reshape(len(x), -1))
+        return np.abs(computed(x) - program(x.reshape(-1, *shape)).reshape(len(x), -1))
 
     allowed = max(64, min(int(evaluations), int(MAX_PRODUCTS / max(network.parameters, 10 * weights))))
     low, high = (end.reshape(-1).astype(np.float64) for end in (box.low, box.high))

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from anchorhead.language.expressions.expression import Expression, postorder
-from anchorhead.language.targets.several import SeveralVariables
+from anchorhead.language.several import SeveralVariables
 
 _SEGMENTS, _POINTS, _BRACKETS = 256, 17, 96
 _HALVINGS = 48
