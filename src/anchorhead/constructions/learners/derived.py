@@ -43,7 +43,7 @@ def derived(network: Network, target: Descent | ManyLearners, step: Step, path: 
         if isinstance(layer, Repeat):
             for inner, some in enumerate(_parts(layer.layers, repeat.body, target, step, path)):
                 found += [replace(one, layer=number, body=inner, step=(place, *one.step)) for one in some]
-            what = "the path of w: what its steps err by adds up"
+            what = "the path of w, errors of all steps together"
             found.append(Entry(number, "loop", what, 0, 0, None, *_off(path.total, path.rounding), (place,)))
             copied = place
     return network.with_entries(found, ClaimTable.empty())
@@ -66,7 +66,9 @@ def of_other_steps(network: N) -> N:
     known = network.derivation
     if known is None:
         return network
-    kept = (one if one.lemma == "copy" else replace(one, error=None, rounding=None) for one in known.entries)
+    kept = (
+        one if one.lemma == "copy" else replace(one, error=None, rounding=None, measured=False) for one in known.entries
+    )
     return network.with_(derivation=replace(known, entries=tuple(kept)))
 
 
