@@ -101,6 +101,7 @@ def test_a_learner_of_which_nothing_is_proven_says_what_was_found_of_its_path() 
     net = incontext.gradient_descent(steps=3, rate=0.1, features=2, threshold=0.1, momentum=0.5)
     *parts, loop = entries_of(net)
     assert loop.measured
+    assert net.certificate is not None
     assert loop.error == net.certificate.bound
     assert all(entry.error is None for entry in parts)
 
