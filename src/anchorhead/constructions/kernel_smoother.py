@@ -52,7 +52,7 @@ def kernel_smoother(target: KernelSmoother, program: Program, request: BuildRequ
             f"{round_up(bound.total):g}. What would help: {'float64, ' if kind == 'float32' else ''}a larger error, a "
             "smaller box, a larger bandwidth"
         )
-    entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total)
+    entry = Entry(1, "kernel", str(target), 1, target.anchors, None, 0.0, bound.total, (program.output,))
     stored, computed = bound.worst
     terms = Term("rounding", stored, "stored weights"), Term("rounding", computed, "inputs and softmax")
     certificate = Statement(bound.total, terms, METHOD, str(target)).certificate(box, kind, within)

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from anchorhead.decimals import counted
 from anchorhead.language.program import Program
 from anchorhead.network.claim_table import ClaimTable
 from anchorhead.read_only import ReadOnly
 
-Lemma = Literal["copy", "scalar head", "grid head", "kernel", "self key", "gated pair", "loop"]
+Lemma = Literal["copy", "scalar head", "grid head", "kernel", "self key", "gated pair", "affine", "fit",
+                "score", "signed average", "plain average", "threshold", "loop"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,13 @@ class Entry:
     layer     the number of the network's layer; None where they are spread over several
     lemma     in which way: see the theorem pages
     what      what they compute, in words
-    heads     how many softmaxes that takes, and `anchors` of each
+    heads     how many softmaxes that takes, none of a linear map, and `anchors` of each, 0 where the input says it
     on        the interval of the argument for which it is proven, where there is one argument
     error     how far the heads are from the step in exact arithmetic, at most; rounding: what the dtype adds
+    step      the place of that step in the program of which the network was built; of one in the body of a Repeat, the
+              place of the Repeat, then its own in the body. () in files that were saved before
+    body      the number of the layer in the body of a Repeat, where `layer` is one
+    measured  whether the error is the largest that was found, and not proven
     """
 
     layer: int | None
@@ -36,14 +42,20 @@ class Entry:
     on: tuple[float, float] | None = None
     error: float | None = None
     rounding: float | None = None
+    step: tuple[int, ...] = ()
+    body: int | None = None
+    measured: bool = False
 
     def __str__(self) -> str:
         where = "" if self.on is None else f" on [{self.on[0]:.4g}, {self.on[1]:.4g}]"
-        off = "" if self.error is None else f", off by at most {self.error:.2g}"
+        most = "found to be off by" if self.measured else "off by at most"
+        off = "" if self.error is None else f", {most} {self.error:.2g}"
         rounded = "" if self.rounding is None else f", rounding {self.rounding:.2g}"
-        layer = "layers" if self.layer is None else f"layer {self.layer}"
-        size = f"{self.heads:,} x {self.anchors} anchors"
-        return f"{layer:8}  {self.lemma:11}  {size:18}  {self.what}{where}{off}{rounded}"
+        layer = "layers" if self.layer is None else f"layer {self.layer}{'' if self.body is None else f'.{self.body}'}"
+        step = ".".join(f"q{place}" for place in self.step)
+        heads = f"{self.heads:,} x {self.anchors} anchors" if self.anchors else counted(self.heads, "head")
+        size = heads if self.heads else ""
+        return f"{layer:9}  {step:7}  {self.lemma:14}  {size:18}  {self.what}{where}{off}{rounded}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +86,14 @@ class Derivation(ReadOnly):
     def entries_of(data: Any) -> tuple[Entry, ...]:
         """Entries as they were saved."""
         return tuple(
-            Entry(**{**one, "on": None if one["on"] is None else tuple(map(float, one["on"]))}) for one in data
+            Entry(
+                **{
+                    **one,
+                    "on": None if one["on"] is None else tuple(map(float, one["on"])),
+                    "step": tuple(map(int, one.get("step", ()))),
+                }
+            )
+            for one in data
         )
 
     def __str__(self) -> str:

@@ -22,9 +22,11 @@ from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.decimals import counted
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.language.of_targets import program_of
+from anchorhead.language.program import Program
 from anchorhead.language.targets.mlp import Affine, Hidden, Mlp
 from anchorhead.language.targets.opaque_several import CallableSeveral
 from anchorhead.network import Network
+from anchorhead.network.derivation import Derivation, Entry
 from anchorhead.proof.search.callable_search import largest_error
 from anchorhead.proof.statement import Statement
 from anchorhead.terms import Term
@@ -174,7 +176,18 @@ def _converted(target: CallableSeveral, fitted: Fitted, request: BuildRequest) -
         reference=known.reference,
     )
     certificate = found.measured(known.on, known.dtype)
-    return network.with_(program=program_of(target), derivation=OPAQUE, certificate=certificate), certificate
+    program = program_of(target)
+    return network.with_(
+        program=program, derivation=_derived(network, program, fitted, target), certificate=certificate
+    ), certificate
+
+
+def _derived(network: Network, program: Program, fitted: Fitted, target: CallableSeveral) -> Derivation:
+    """The fit, and the heads of the neurons that were fitted: all of them for the one function of the program."""
+    heads, what = network.derivation, f"{fitted.network} fitted to {target.evaluations:,} values"
+    fit = Entry(None, "fit", what, 0, 0, None, fitted.error, step=program.applied, measured=True)
+    own = () if heads is None else (replace(entry, step=program.applied) for entry in heads.entries)
+    return replace(OPAQUE, entries=(fit, *own))
 
 
 def _not_reached(network: Network, certificate: Certificate, fitted: Fitted, within: float) -> NotReached:

@@ -42,7 +42,7 @@ def certified_network(
     bound = prove_claims(network, [claim], _last(atom.variables, atom.outputs), on)
     rounding = float((bound.approximation + bound.rounding).max()) - grid.exact
     certificate = grid.statement(str(target), rounding).certificate(on, atom.dtype, request.within)
-    entries = grid_entries(atom, str(target), certificate.bound, len(network.layers) - 1)
+    entries = grid_entries(atom, str(target), certificate.bound, step, len(network.layers) - 1)
     known = replace(known, entries=entries, claims=bound.claims)
     return network.with_(program=program, derivation=known, certificate=certificate, outside=request.outside)
 
@@ -58,8 +58,10 @@ def measured_network(
     """The same where nothing is proven, and this is the largest error that a search found."""
     certificate = Statement(error, (Term("found", error),), method, str(target)).measured(target.on, atom.dtype)
     network = grid_network(atom, target.tokens, target.variables)
-    known = replace(known, entries=grid_entries(atom, str(target), certificate.bound, len(network.layers) - 1))
-    return network.with_(program=program_of(target), derivation=known, certificate=certificate, outside=request.outside)
+    program, last = program_of(target), len(network.layers) - 1
+    (step,) = program.applied
+    known = replace(known, entries=grid_entries(atom, str(target), certificate.bound, step, last, measured=True))
+    return network.with_(program=program, derivation=known, certificate=certificate, outside=request.outside)
 
 
 def _last(before: int, count: int) -> Affine:

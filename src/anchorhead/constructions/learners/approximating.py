@@ -19,7 +19,8 @@ CONSTRUCTIONS = {Descent: "descent", ManyLearners: "many learners"}
 
 def approximating(network: N, target: Descent | ManyLearners, on: Any = None) -> N:
     """The same network, which approximates this learner; on: the box of its examples, where it is known."""
-    known = Derivation(CONSTRUCTIONS[type(target)], target.to_json())
+    entries = () if network.derivation is None else network.derivation.entries
+    known = Derivation(CONSTRUCTIONS[type(target)], target.to_json(), entries)
     return network.with_(program=program_of(target, on), derivation=known)
 
 

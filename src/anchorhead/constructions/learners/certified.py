@@ -14,25 +14,33 @@ from anchorhead.decimals import counted
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
 from anchorhead.language.targets.descent import Descent
-from anchorhead.lemmas.learners.loop import most_curvature
+from anchorhead.lemmas.learners.loop import PathBound, most_curvature
 from anchorhead.lemmas.learners.prove import prove_box, prove_prompt
 from anchorhead.lemmas.learners.steps import Step
 from anchorhead.lemmas.learners.threshold import NotKnown
 
 
 def certificate_for_box(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Certificate | None:
-    """For all prompts with |x_ij| <= x_j and |y_i| <= y, of at most target.examples, for which the rate is safe.
+    """The certificate of `path_for_box` alone."""
+    return path_for_box(step, target, x, y, dtype)[0]
+
+
+def path_for_box(
+    step: Step, target: Descent, x: np.ndarray, y: float, dtype: str
+) -> tuple[Certificate | None, PathBound]:
+    """For all prompts with |x_ij| <= x_j and |y_i| <= y, of at most target.examples, for which the rate is safe; and
+    what is proven of its path.
 
     Proven, or measured where no proof is known. None if nothing can be said: residuals may be so large there that heads
     leave the range in which they serve.
     """
     try:
-        found = prove_box(step, target, np.concatenate([x, [1.0]]) if target.intercept else x, y, dtype)
+        found, path = prove_box(step, target, np.concatenate([x, [1.0]]) if target.intercept else x, y, dtype)
     except NotKnown as why:
         network = network_of(target, step, dtype)
-        return measured_certificate(network, target, x, y, str(why))
+        return measured_certificate(network, target, x, y, str(why)), PathBound()
     ends = np.concatenate([x, [1.0, y]])
-    return None if found is None else found.certificate(Box.of((-ends, ends)), dtype)
+    return None if found is None else found.certificate(Box.of((-ends, ends)), dtype), path
 
 
 def certificate_for_prompt(step: Step, target: Descent, one: Examples, given: np.ndarray, dtype: str) -> Certificate:

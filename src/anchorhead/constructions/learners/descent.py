@@ -11,7 +11,8 @@ import numpy as np
 
 from anchorhead.constructions.build_request import BuildRequest
 from anchorhead.constructions.learners.approximating import approximating
-from anchorhead.constructions.learners.certified import certificate_for_box
+from anchorhead.constructions.learners.certified import certificate_for_box, path_for_box
+from anchorhead.constructions.learners.derived import certified_path, derived
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.measured import measured_certificate
 from anchorhead.constructions.learners.networks import anchored, clip_of, link_anchors, linked
@@ -82,7 +83,7 @@ def _measured(target: Descent, dtype: str, x: np.ndarray, y: float) -> Learner:
             network = approximating(made.with_steps(target.steps), target)
             why = f"bounds are known for {few[1]:,} steps on up to {few[0]:,} examples; with more they grow without end"
             certificate = measured_certificate(network, target, x, y, why)
-            return network.with_(certificate=certificate)
+            return certified_path(network, certificate)
     raise AnchorheadError(
         f"nothing can be said of {target} for |y| up to {y:g} in {dtype}: links leave the range that is served, or "
         "errors grow from step to step. Give a smaller box, fewer steps, a smaller rate, or float64"
@@ -159,8 +160,11 @@ def _lowest(bound: Callable[[float], float], near: float | None = None) -> float
 
 def _certified(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Learner | None:
     """None where nothing can be said of such steps."""
-    certificate = certificate_for_box(step, target, x, y, dtype)
-    return certificate and Learner.of(network_of(target, step, dtype).with_(certificate=certificate))
+    certificate, path = path_for_box(step, target, x, y, dtype)
+    if certificate is None:
+        return None
+    network = derived(network_of(target, step, dtype), target, step, path)
+    return Learner.of(certified_path(network, certificate))
 
 
 _BUILDERS: dict[LearnerLayout, Callable[[Descent, str, np.ndarray, float], Learner | None]] = {

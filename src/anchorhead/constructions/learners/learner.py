@@ -21,6 +21,7 @@ from anchorhead.constructions.learners.certified import (
     course,
     eigenvalue_of,
 )
+from anchorhead.constructions.learners.derived import of_other_steps
 from anchorhead.constructions.learners.prompts import Examples, examples_of, prompt, refused_label
 from anchorhead.constructions.learners.written import step_of
 from anchorhead.decimals import counted
@@ -69,7 +70,8 @@ class Learner(Network):
         layers = tuple(replace(layer, times=steps) if isinstance(layer, Repeat) else layer for layer in self.layers)
         given = None if self.program is None else self.program.input
         on = None if given is None or given.low is None else (given.low, given.high)
-        return approximating(self.with_(layers=layers, certificate=None), replace(self.descent, steps=steps), on)
+        other = of_other_steps(self.with_(layers=layers, certificate=None))
+        return approximating(other, replace(self.descent, steps=steps), on)
 
     def prompt(self, X: Any, y: Any, standardise: bool = False) -> Any:
         """The prompt of examples X (n, d) with labels y (n,), for this learner's loss and in its dtype."""

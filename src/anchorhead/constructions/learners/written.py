@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from anchorhead.constructions.learners.approximating import approximating
+from anchorhead.constructions.learners.derived import derived
 from anchorhead.constructions.learners.layouts import direct, many, sequence, transformer
 from anchorhead.errors import AnchorheadError, CertificateError
 from anchorhead.language.targets.descent import Descent
@@ -28,7 +29,7 @@ NAMES = ("features", "labels")
 
 def network_of(target: Descent | ManyLearners, step: Step, dtype: str) -> Network:
     """The network of a learner that makes such steps, certificate left out."""
-    return approximating(_written(target, step, dtype), target)
+    return derived(approximating(_written(target, step, dtype), target), target, step)
 
 
 def step_of(network: Network, target: Descent | ManyLearners) -> Step:

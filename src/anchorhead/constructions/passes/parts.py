@@ -180,11 +180,11 @@ def certified(
 ) -> Network:
     parts = [grid_part(target, grid.part, grid.found.atom, request.causal) for grid in grids]
     known = {str(grid.part): grid.certificate for grid in grids}
-    entries = [
-        entry
-        for grid in grids
-        for entry in grid_entries(grid.found.atom, ", ".join(grid.part.variables), grid.certificate.bound)
-    ]
+    program = program_of_parts(target)
+    steps, entries = program.applied[len(program.applied) - len(grids) :], []
+    for grid, step in zip(grids, steps, strict=True):
+        measured, what = grid.certificate.kind != "proven", ", ".join(grid.part.variables)
+        entries += grid_entries(grid.found.atom, what, grid.certificate.bound, step, measured=measured)
     if neurons is not None:
         parts.append(network_part(target, neurons.drafts))
         stored = neurons.network.derivation
@@ -193,7 +193,6 @@ def certified(
             entries += [replace(entry, layer=None) for entry in stored.entries]
     drafts = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
     network = Network([draft.made(request.dtype) for draft in drafts], token_axis=target.tokens is not None)
-    program = program_of_parts(target)
     statement, claims = _statement(target, network, program, grids, neurons, known)
     certificate = statement.certificate(target.on, request.dtype, request.error)
     unproven = "; ".join(dict.fromkeys(one.method for one in known.values() if one.kind != "proven"))

@@ -37,9 +37,10 @@ def certified(network: Network, target: Mlp, on: Box, laid: Laid, bound: OutputB
     evaluations = ("plain",) if direct is None else ("plain", "direct")
     statement = mlp_statement(bound, target, layers, laid.readout, evaluations)
     data = {} if direct is None else {"series": series_data(direct)}
+    program = program_of(target, on)
     return network.with_(
-        program=program_of(target, on),
-        derivation=Derivation("mlp", data, neuron_entries(network, layers), claims=bound.claims),
+        program=program,
+        derivation=Derivation("mlp", data, neuron_entries(network, layers, program, bound.worst), claims=bound.claims),
         certificate=statement.certificate(on, network.dtype, request.within),
         outside=request.outside,
     )

@@ -25,6 +25,7 @@ from anchorhead.language.targets import CallableTarget, ScalarTarget, target_of
 from anchorhead.lemmas.one_number import OneNumber
 from anchorhead.lemmas.prove import prove_functions
 from anchorhead.network import Network
+from anchorhead.network.claim_table import ClaimTable
 from anchorhead.network.dtypes import dtype_name
 from anchorhead.network.named_inputs import side_by_side
 from anchorhead.network.tensors import as_numbers, require_dense
@@ -232,20 +233,23 @@ def certified_head(
     opaque = isinstance(target, CallableTarget) and target.lipschitz is None
     if progress:
         progress(Status("measuring" if opaque else "proving", atom.anchors))
+    step = network.program.output if network.program is not None else 0
     if opaque:
         certificate = _measured(atom, target, box)
+        exact, rounding = (term.amount for term in certificate.terms)
+        entries = head_entries(atom, target, exact, rounding, step, measured=True)
+        network = network.with_entries(entries, ClaimTable.empty())
     else:
         bound = bound or prove_head(atom.parts, atom.origin, atom.bias, target, model, proofs)
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound on the error of a head with such numbers for {target.name} is finite")
-        step = None if network.program is None else network.program.output
         found = prove_functions(network, claim_of(atom, target, bound, step), box, cast=False)
         exact, rounding = found.worst
         bound = replace(bound, exact=exact, rounding=rounding)
         if not np.isfinite(bound.total):
             raise AnchorheadError(f"no bound could be proven for {target.name}: try a smaller domain or a larger error")
         certificate = bound.statement(target).certificate(box, atom.dtype, within)
-        entries = head_entries(atom, target.name, (target.low, target.high), bound.exact, bound.rounding)
+        entries = head_entries(atom, target, bound.exact, bound.rounding, step)
         network = network.with_entries(entries, found.claims)
     return Head(atom, target, network.with_(certificate=certificate))
 

@@ -67,7 +67,7 @@ def truncated(target: TruncatedLinear, program: Program, request: BuildRequest) 
         )
     what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
     anchors = count if heads is None else len(target.w)
-    entry = Entry(1, "scalar head", what, int(heads or 1), anchors, None, found.total)
+    entry = Entry(1, "scalar head", what, int(heads or 1), anchors, None, found.total, step=(program.output,))
     return network.with_(
         program=program,
         derivation=Derivation("truncated linear", entries=(entry,), claims=bound.claims),

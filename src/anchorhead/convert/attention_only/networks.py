@@ -86,10 +86,11 @@ class LayerNetworks(Sequence[Network]):
         lemma: Lemma = "gated pair" if head["kind"] == "gate" else "self key"
         what = f"{layer.activation} for {layer.neurons:,} neurons, off by this times max(1, |s|)"
         most = max(len(part.slopes) for part in parts) + 1
-        entry = Entry(1, lemma, what, layer.neurons * len(parts), most, (layer.low, layer.high), layer.relative)
-        known = Derivation(lemma, entries=(entry,))
-        network = network.with_(program=_program(function, asks, carries, down, layer.certificate), derivation=known)
-        if layer.certificate.kind != "proven":
+        program, ends = _program(function, asks, carries, down, layer.certificate), (layer.low, layer.high)
+        proven, heads = layer.certificate.kind == "proven", layer.neurons * len(parts)
+        entry = Entry(1, lemma, what, heads, most, ends, layer.relative, step=program.applied, measured=not proven)
+        network = network.with_(program=program, derivation=Derivation(lemma, entries=(entry,)))
+        if not proven:
             return network.with_(certificate=replace(layer.certificate, dtype=dtype, evaluations=("plain",)))
         phi = Steepness(layer.relative, *activation.on(reach))
         underflow = 0.0 if carries is None else gate_underflow([part.factor for part in parts], dtype)

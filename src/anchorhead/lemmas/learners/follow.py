@@ -75,15 +75,19 @@ def follow(along: Invariant, paths: Paths, step: Step, target: Descent, model: A
         found = error_at(t, along, paths.off, step, target, model) if np.isfinite(paths.off.w) else None
         if found is None:
             return False
-        error, rounding, links = found
+        error, rounding, links, scores = found
+        paths.note("score", scores.wrong, scores.rounding)
+        paths.note("link", links.exact + links.rounding, links.rounding)
+        paths.note("update", error.of_weights, rounding)
         paths.step(error, rounding, step.collect.update, *links.growth, links.own)
     return True
 
 
 def error_at(
     t: int, along: Invariant, off: Off, step: Step, target: Descent, model: Arithmetic
-) -> tuple[StepError, float, Links] | None:
-    """What step t errs by, what of that is rounding, and what links are there; None where nothing can be said."""
+) -> tuple[StepError, float, Links, Written] | None:
+    """What step t errs by, what of that is rounding, what links are there, and what is written for arguments; None
+    where nothing can be said."""
     z = along.arguments(t, off)
     if z is None:
         return None
@@ -100,8 +104,8 @@ def error_at(
         drawn = target.rate * (1 + 1e-6) * links.drawn * off.apart * UP
         every, alone = every.more(drawn), alone.more(drawn)
     if step.carriers == "pair":
-        return replace(every, apart=(every.of_weights, 0.0)), 2 * alone.rounding, links
-    return every, alone.rounding, links
+        return replace(every, apart=(every.of_weights, 0.0)), 2 * alone.rounding, links, scores
+    return every, alone.rounding, links, scores
 
 
 def steepest(slopes: tuple[Array, Array]) -> Array:

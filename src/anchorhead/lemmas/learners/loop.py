@@ -41,7 +41,9 @@ f_w = f_v = rate |that| |E|, which multiplies N by at most 1 + rate |that| (1 + 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -54,17 +56,22 @@ from anchorhead.lemmas.learners.update import Update
 from anchorhead.proof.arithmetic.arithmetic import FLOAT64, UP
 from anchorhead.terms import Term
 
+Part = Literal["score", "link", "update"]
+"""Of a step: arguments as they are written, links at these, and w after it, with all that came before."""
+
 
 @dataclass(frozen=True)
 class PathBound:
     """A bound on |w_t - exact w_t| at all steps t, how much of it is rounding; infinite where nothing can be said.
 
     given   what must hold of the prompts, beside the rate's being safe
+    parts   what a step's parts err by at most, over all steps: with rounding, and by rounding alone
     """
 
     total: float = math.inf
     rounding: float = math.inf
     given: tuple[Condition, ...] = ()
+    parts: Mapping[Part, tuple[float, float]] = field(default_factory=dict)
 
     def terms(self, heads: str) -> tuple[Term, Term]:
         """What it adds up; heads: in place of what they stand. Of rounding alone less may be known than of all."""
@@ -210,6 +217,7 @@ class Paths:
         kinds = [Drift(momentum, growth) if straight else VaryingDrift(momentum) for _ in range(3)]
         self.all, self.rounding, self.reference = kinds
         self.apart = self.apart_in_v = 0.0
+        self.parts: dict[Part, tuple[float, float]] = {}
 
     @property
     def off(self) -> Off:
@@ -233,4 +241,9 @@ class Paths:
 
     def bound(self, given: tuple[Condition, ...] = (), apart: float = 0.0) -> PathBound:
         """apart: by how much the token that is read may differ from that whose path this is."""
-        return PathBound(UP * (self.all.bound + apart), self.rounding.bound, given)
+        return PathBound(UP * (self.all.bound + apart), self.rounding.bound, given, dict(self.parts))
+
+    def note(self, part: Part, every: Any, rounding: Any) -> None:
+        """A part of a step errs by so much, and by rounding alone; of several examples, or ranges, the most counts."""
+        most = np.maximum(self.parts.get(part, (0.0, 0.0)), [np.max(every), np.max(rounding)])
+        self.parts[part] = float(most[0]), float(most[1])

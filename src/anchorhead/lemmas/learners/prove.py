@@ -38,10 +38,11 @@ HEADS = {
 """In place of what heads stand: of that a bound's approximation is."""
 
 
-def prove_box(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> Statement | None:
-    """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate."""
+def prove_box(step: Step, target: Descent, x: np.ndarray, y: float, dtype: str) -> tuple[Statement | None, PathBound]:
+    """For all prompts with |A_ij| <= x_j, |y_i| <= y, at most target.examples examples and a safe rate; and the bound
+    that the statement is made of."""
     found = bound_for_box(step, target, x, y, require_model(dtype))
-    return _statement(found, _kind(target), str(target), conditions_for_box(target, found.given))
+    return _statement(found, _kind(target), str(target), conditions_for_box(target, found.given)), found
 
 
 def prove_prompt(step: Step, target: Descent, A: np.ndarray, y: np.ndarray, where: str, dtype: str) -> Statement | None:

@@ -83,7 +83,7 @@ def build(target: ManyLearners, step: ScoreLinks) -> Network:
         return Attention(query, key, value, output, skip=kept, grid=grid, features=names, labels=(does,) * len(query))
 
     start = attention(  # the register of w takes what the start row carries, that of -w its negative
-        "starts with w = 0",
+        "takes w from the start row",
         HIDDEN * pick[None, None, slots.sign], pick[None, None, c.start], pick[None, c.v], pick[None, :, w], pick,
     )  # fmt: skip
     score = attention(  # score <- sum over heads of o tanh(h x . w) - a; the first two registers are seen
