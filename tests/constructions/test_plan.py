@@ -20,7 +20,8 @@ from anchorhead.constructions.passes import run
 from anchorhead.constructions.passes.estimated_bound import estimated_bound
 from anchorhead.constructions.passes.layout import built, drafted
 from anchorhead.constructions.passes.run import Tries, proven_mlp
-from anchorhead.constructions.planning.plan import _sizes, plan_network
+from anchorhead.constructions.planning.plan import Plan
+from anchorhead.constructions.planning.plan_networks import _sizes, plan_forms
 from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform_estimate
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
@@ -52,6 +53,10 @@ def network(seed: int, hidden: int, tokens: int | None, activations=ACTIVATIONS,
         chosen = tuple(parse(str(name)) for name in rng.choice(activations, min(count, len(activations)), False))
         layers.append(Hidden(affine, chosen, rng.integers(0, len(chosen), affine.outputs)))
     return Mlp(tuple(layers), maps[-1], tokens)
+
+
+def plan_network(target: Mlp, on: Box, withins: list[float], request: BuildRequest) -> Plan:
+    return plan_forms(str(target), on, lambda _: (target,), withins, request)
 
 
 def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildRequest]:
@@ -255,7 +260,9 @@ def test_models_are_read_as_convert_reads_them():
         ({"within": 1e-21}, "at least 1e-20"),
         ({"on": None}, "on is missing"),
         ({"causal": True}, "without tokens"),
-        ({"model": ah.plan}, "cannot be converted"),
+        ({"model": object()}, "cannot be converted"),
+        ({"form": "two-layer"}, "and the network has 0"),
+        ({"layout": "direct"}, "'transformer', 'sequence'"),
         ({"dtype": "int8"}, "int8"),
     ],
 )
