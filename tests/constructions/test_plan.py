@@ -1,4 +1,4 @@
-"""Plans: what they foresee is what is built; nothing is built, and it takes seconds."""
+"""Plans: what they say is what is built; nothing is built, and it takes seconds."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("seed", "hidden", "tokens", "dtype", "causal"), CASES)
-def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
+def test_what_is_counted_and_estimated_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
     target = network(seed, hidden, tokens, causal=causal)
     tries = Tries(target, UNIT, 1e-2, ActivationHeads(dtype))
     for laid in (tries.first, tries.laid(np.full(target.outputs, 1e-4))):
@@ -106,7 +106,7 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
+def test_logits_that_are_mixed_at_once_are_counted_too(dtype, monkeypatch):
     monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     target = network(2, 1, 3, ("relu(x)",))
     tries = Tries(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
