@@ -1,11 +1,14 @@
-"""Numbers in words: with few decimal digits, rounded to the safe side; counts of things; numbers beyond float64; and
-words that are not too long."""
+"""Numbers in words: with few decimal digits, rounded to the safe side; counts of things; numbers beyond float64;
+words that are not too long; and by how much bounds are rounded up."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
+
+UP = 1 + 1e-9
+"""Slack of the proofs' own arithmetic: more than millions of float64 operations on numbers of one sign lose."""
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Plans: what they foresee is what is built; nothing is built, and it takes seconds."""
+"""Plans: what they say is what is built; nothing is built, and it takes seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from anchorhead.constructions.passes import run
 from anchorhead.constructions.passes.estimated_bound import estimated_bound
 from anchorhead.constructions.passes.layout import built, drafted
 from anchorhead.constructions.passes.run import Tries, proven_mlp
-from anchorhead.constructions.planning.plan import _sizes, plan_network
+from anchorhead.constructions.planning.plan import Plan
+from anchorhead.constructions.planning.plan_networks import _sizes, plan_forms
 from anchorhead.constructions.planning.uniform_estimates import LATTICE, uniform_estimate
 from anchorhead.constructions.single.activation_heads import ActivationHeads
 from anchorhead.domain import Box
@@ -54,6 +55,10 @@ def network(seed: int, hidden: int, tokens: int | None, activations=ACTIVATIONS,
     return Mlp(tuple(layers), maps[-1], tokens)
 
 
+def plan_network(target: Mlp, on: Box, withins: list[float], request: BuildRequest) -> Plan:
+    return plan_forms(str(target), on, lambda _: (target,), withins, request)
+
+
 def ways(target: Mlp, dtype: str, placement: str = "solved", causal: bool = False) -> list[BuildRequest]:
     forms = FORMS if len(target.hidden) == 1 else ("deep",)
     layouts = ("transformer",) if causal or (not target.hidden and target.tokens) else LAYOUTS
@@ -82,7 +87,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("seed", "hidden", "tokens", "dtype", "causal"), CASES)
-def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
+def test_what_is_counted_and_estimated_is_what_is_built_and_proven(seed, hidden, tokens, dtype, causal):
     target = network(seed, hidden, tokens, causal=causal)
     tries = Tries(target, UNIT, 1e-2, ActivationHeads(dtype))
     for laid in (tries.first, tries.laid(np.full(target.outputs, 1e-4))):
@@ -101,7 +106,7 @@ def test_what_is_counted_and_foreseen_is_what_is_built_and_proven(seed, hidden, 
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_logits_that_are_mixed_at_once_are_foreseen_too(dtype, monkeypatch):
+def test_logits_that_are_mixed_at_once_are_counted_too(dtype, monkeypatch):
     monkeypatch.setattr(sequence_layout, "MAX_DEALT", 0)
     target = network(2, 1, 3, ("relu(x)",))
     tries = Tries(target, Box.of((-1, 2)), 1e-2, ActivationHeads(dtype))
@@ -255,7 +260,9 @@ def test_models_are_read_as_convert_reads_them():
         ({"within": 1e-21}, "at least 1e-20"),
         ({"on": None}, "on is missing"),
         ({"causal": True}, "without tokens"),
-        ({"model": ah.plan}, "cannot be converted"),
+        ({"model": object()}, "cannot be converted"),
+        ({"form": "two-layer"}, "and the network has 0"),
+        ({"layout": "direct"}, "'transformer', 'sequence'"),
         ({"dtype": "int8"}, "int8"),
     ],
 )

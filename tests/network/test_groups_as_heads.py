@@ -19,9 +19,9 @@ from anchorhead.network.direct.steps import DirectModule, Neurons
 from anchorhead.network.direct.stored_series import Finder
 from anchorhead.network.direct.two_keys import SigmoidHead
 from anchorhead.network.direct.weighed import Weighed
+from anchorhead.proof.heads.evaluated_keys import DirectHeads
 from anchorhead.proof.heads.quotients import magnitude
 from anchorhead.proof.heads.two_keys import two_keys
-from anchorhead.proof.heads.ways import Ways
 
 ACTIVATIONS = {"relu": nn.ReLU(), "hardtanh": nn.Hardtanh(), "gelu": nn.GELU(), "elu": nn.ELU(), "tanh": nn.Tanh()}
 WITHIN = {"float64": 1e-6, "float32": 5e-2}
@@ -142,9 +142,9 @@ def test_a_sum_that_is_granted_too_little_is_computed_as_it_is_written() -> None
         network = converted(name, dtype, neurons=1)[1]
         assert network.certificate is not None
         assert network.certificate.evaluations == ("plain",)
-    assert not Ways.of(network, []).sums.softmaxes
+    assert not DirectHeads.of(network, []).sums.softmaxes
     with pytest.raises(Refused, match="err by more"):
-        Ways.of(converted("relu", "float64", neurons=1)[1], [])
+        DirectHeads.of(converted("relu", "float64", neurons=1)[1], [])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -30,12 +30,12 @@ def test_sizes_are_those_that_are_built_and_the_bound_is_the_one_that_is_proven(
     assert row.parameters == made.parameters
     attention = sum(layer.heads for layer in made.layers if isinstance(layer, Attention))
     assert row.heads == attention + sum(len(layer.groups) for layer in made.layers if isinstance(layer, Softmax))
-    # what is solved for and not proven may be a little less than a proof finds, and so may what is foreseen of rounding
+    # what is solved for and not proven may be a little less than a proof finds, and so may estimates of rounding
     assert 0.9 * made.certificate.bound <= row.bound <= 1.1 * made.certificate.bound
 
 
 @pytest.mark.parametrize("name", [name for name in PLANNED if {"uniform", "grid"} <= tags(name)])
-def test_even_grids_are_foreseen_from_samples(name):
+def test_even_grids_are_estimated_from_samples(name):
     row, made = estimated_bound(name), network(name)
     assert (row.note, row.layers) == (ESTIMATED, len(made.layers))
     assert 0.8 * made.parameters <= row.parameters <= 1.25 * made.parameters

@@ -70,14 +70,14 @@ def approximate(
     """
     function = without_sympy(function)
     with progress_line(progress, "approximating") as tell, beyond_float64():
-        program, target = _program(function, on, tokens, features, lipschitz)
+        program, target = written_function(function, on, tokens, features, lipschitz)
         request = BuildRequest(
             within, dtype, form, layout, placement, causal, prove, outside, tell, function=target, seed=seed
         )
         return compiled(program, request)
 
 
-def _program(
+def written_function(
     function: Texts, on: Any, tokens: Any, features: Any, lipschitz: Any
 ) -> tuple[Program, CallableTarget | CallableSeveral | None]:
     """What is to be approximated, and the callable that it knows by its values, if it is one."""

@@ -1,17 +1,18 @@
 """`ah.compile`: a program in, an attention-only network with its proof out; the one way from programs to networks.
 
-What a program is decides how it is built (KINDS): a body that is run over and over is a learner; functions that are
-known by their values are heads, grids or fitted; a softmax mean of constants is a kernel smoother; truncated linear
-functions of a number of anchors are the paper's theorems; functions of the entries of an input are heads, neurons and
-grids; a chain of affine maps and functions of one variable is a network of neurons. Any other program of a fixed number
-of tokens is written out as expressions, if they are small enough; else it is stacked, if it is cut somewhere.
+What a program is decides how it is built, and how `ah.plan` plans it (KINDS): a body that is run over and over is a
+learner; functions that are known by their values are heads, grids or fitted; a softmax mean of constants is a kernel
+smoother; truncated linear functions of a number of anchors are the paper's theorems; functions of the entries of an
+input are heads, neurons and grids; a chain of affine maps and functions of one variable is a network of neurons. Any
+other program of a fixed number of tokens is written out as expressions, if they are small enough; else it is stacked,
+if it is cut somewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from anchorhead.constructions.build_request import BuildRequest, Form, Layout, Placement
@@ -22,6 +23,11 @@ from anchorhead.constructions.learners.many import build_many
 from anchorhead.constructions.passes.functions import OF_HEADS, OF_NEURONS, approximate_expressions
 from anchorhead.constructions.passes.run import proven_mlp
 from anchorhead.constructions.passes.stacked import Stack, build_stack, stack_of
+from anchorhead.constructions.planning.plan import Plan
+from anchorhead.constructions.planning.plan_callables import plan_callable
+from anchorhead.constructions.planning.plan_expressions import plan_expressions
+from anchorhead.constructions.planning.plan_networks import plan_network, plan_stack
+from anchorhead.constructions.planning.plan_written import plan_descent, plan_many, plan_smoother, plan_truncated
 from anchorhead.constructions.single.certified_head import Head
 from anchorhead.constructions.theorems.truncated_linear import truncated
 from anchorhead.decimals import beyond_float64
@@ -104,11 +110,23 @@ def compiled(program: Program, request: BuildRequest) -> Network:
 
 def built(program: Program, request: BuildRequest) -> Network | Head:
     """The same, a function of one variable as the head that it becomes."""
+    kind, target = _read(program, request)
+    return kind.build(target, program, request)
+
+
+def planned(program: Program, withins: Sequence[float] | None, request: BuildRequest) -> Plan:
+    """How large the network of a program becomes within each of these errors; none: as `ah.compile` has it without."""
+    kind, target = _read(program, replace(request, within=None if withins is None else max(withins)))
+    return kind.plan(target, program, withins, request)
+
+
+def _read(program: Program, request: BuildRequest) -> tuple[Kind, Any]:
+    """The first kind that a program is of, and what it is then."""
     for kind in KINDS:
         target = kind.read(program, request)
         if target is not None:
             request.require_only(kind.words, kind.what)
-            return kind.build(target, program, request)
+            return kind, target
     raise TypeError("the last kind takes any program")
 
 
@@ -118,12 +136,14 @@ class Kind:
 
     read    what a program of this kind is of; None for others
     build   makes a network of that
+    plan    says how large the network becomes within some errors, and makes none
     words   of the request that say something of it
     what    why it has no use for others
     """
 
     read: Callable[[Program, BuildRequest], Any]
     build: Callable[[Any, Program, BuildRequest], Network | Head]
+    plan: Callable[[Any, Program, Sequence[float] | None, BuildRequest], Plan]
     words: tuple[str, ...]
     what: str
 
@@ -184,16 +204,26 @@ def _any(program: Program, _: BuildRequest) -> SeveralVariables:
     return functions_written_out(program)  # which says what stands against it
 
 
+LEARNER = "a learner is built as its layout says"
+MANY = "many learners have one layout, and certificates for prompts"
+VALUES = "values are all that is known of a callable"
+SMOOTHER = "a kernel smoother is one softmax head, exactly"
+THEOREMS = "the paper's theorems say how heads are built"
+FUNCTIONS = "functions are heads, neurons and grids"
+CHAIN = "a network of neurons is built of heads for each of them"
+STACK = "programs one after the other are built as one network of neurons"
+OF_FUNCTIONS = (*OF_NEURONS, *OF_HEADS)
+
 KINDS = (
-    Kind(_learner, build_descent, ("within", "layout", "scores"), "a learner is built as its layout says"),
-    Kind(_many_learners, build_many, ("scores",), "many learners have one layout, and certificates for prompts"),
-    Kind(_callable, build_callable, (*OF_NEURONS, *OF_HEADS, "function"), "values are all that is known of a callable"),
-    Kind(_smoother, kernel_smoother, ("within",), "a kernel smoother is one softmax head, exactly"),
-    Kind(_truncated, truncated, ("anchors", "heads", "sharpness"), "the paper's theorems say how heads are built"),
-    Kind(_functions, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
-    Kind(_chain, _network, OF_NEURONS, "a network of neurons is built of heads for each of them"),
-    Kind(_small, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
-    Kind(_stack, build_stack, OF_NEURONS, "programs one after the other are built as one network of neurons"),
-    Kind(_any, approximate_expressions, (*OF_NEURONS, *OF_HEADS), "functions are heads, neurons and grids"),
+    Kind(_learner, build_descent, plan_descent, ("within", "layout", "scores"), LEARNER),
+    Kind(_many_learners, build_many, plan_many, ("scores",), MANY),
+    Kind(_callable, build_callable, plan_callable, (*OF_FUNCTIONS, "function"), VALUES),
+    Kind(_smoother, kernel_smoother, plan_smoother, ("within",), SMOOTHER),
+    Kind(_truncated, truncated, plan_truncated, ("anchors", "heads", "sharpness"), THEOREMS),
+    Kind(_functions, approximate_expressions, plan_expressions, OF_FUNCTIONS, FUNCTIONS),
+    Kind(_chain, _network, plan_network, OF_NEURONS, CHAIN),
+    Kind(_small, approximate_expressions, plan_expressions, OF_FUNCTIONS, FUNCTIONS),
+    Kind(_stack, build_stack, plan_stack, OF_NEURONS, STACK),
+    Kind(_any, approximate_expressions, plan_expressions, OF_FUNCTIONS, FUNCTIONS),
 )
 """All kinds of programs that are built, in the order in which they are asked; the last takes what others do not."""

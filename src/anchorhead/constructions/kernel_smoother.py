@@ -9,15 +9,19 @@ bias adds.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from anchorhead.constructions.build_request import BuildRequest
+from anchorhead.constructions.layouts.draft import Draft
 from anchorhead.constructions.layouts.feature_names import outputs_called
 from anchorhead.decimals import round_up
 from anchorhead.domain import Box
 from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Dtype
 from anchorhead.language.forms import box_of
 from anchorhead.language.program import Program
 from anchorhead.language.targets.kernel_smoother import KernelSmoother
@@ -37,14 +41,8 @@ def kernel_smoother(target: KernelSmoother, program: Program, request: BuildRequ
     """A head with an anchor for each centre, (..., d) to (..., m), with its certificate: within an error that is asked
     for, if one is, the bound being rounding alone."""
     kind, within, box = request.dtype, request.within, box_of(program)
-    if target.centres.size > MAX_NUMBERS:
-        raise AnchorheadError(
-            f"{target.anchors:,} centres of {target.inputs} features: at most {MAX_NUMBERS:,} numbers in all; "
-            "use fewer centres"
-        )
     inner = box.broadcast_to((target.inputs,))
-    require_model(kind)
-    network = _network(target, inner, kind)
+    network = Network([draft.made(kind) for draft in smoother_drafts(target, inner, kind)], token_axis=False)
     bound = prove_functions(network, Smoothed(target), inner)
     if within is not None and not round_up(bound.total) <= within:
         raise AnchorheadError(
@@ -64,7 +62,34 @@ def kernel_smoother(target: KernelSmoother, program: Program, request: BuildRequ
     )
 
 
-def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
+def smoother_drafts(target: KernelSmoother, box: Box, kind: Dtype) -> list[Draft]:
+    """The two layers of a smoother, before their weights exist."""
+    if target.centres.size > MAX_NUMBERS:
+        raise AnchorheadError(
+            f"{target.anchors:,} centres of {target.inputs} features: at most {MAX_NUMBERS:,} numbers in all; "
+            "use fewer centres"
+        )
+    require_model(kind)
+    d, m, p = target.inputs, target.outputs, target.anchors
+    width, middle = 2 * d + 2 + m, _middle(target, kind)
+    embed = {"weight": (width, d), "bias": (width,), **({"registers": (p - 1, width)} if p > 1 else {})}
+    reads = {**dict.fromkeys(("query", "key"), (1, d + 1, width)), "value": (1, m, width), "output": (1, m, m)}
+    reads |= {"bias": (m,)} if middle.any() else {}
+    return [
+        Draft(Embed, embed, partial(_fill_embed, target, box, kind)),
+        Draft(Attention, reads, partial(_fill_attention, target, middle)),
+    ]
+
+
+def _middle(target: KernelSmoother, kind: Dtype) -> Float[np.ndarray, " m"]:
+    """Of the responses."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (target.responses.max(axis=0) / 2 + target.responses.min(axis=0) / 2).astype(kind)
+
+
+def _fill_embed(
+    target: KernelSmoother, box: Box, kind: Dtype, weight: np.ndarray, bias: np.ndarray, registers: Any = None
+) -> dict[str, Any]:
     d, m = target.inputs, target.outputs
     to = np.dtype(kind).type
     origin = (box.low / 2 + box.high / 2).astype(kind)
@@ -75,7 +100,7 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
             offsets = _centred(exact_offsets).astype(to)
         except OverflowError as error:
             raise AnchorheadError(f"the {target} has logits beyond float64: use a larger bandwidth") from error
-        middle = (target.responses.max(axis=0) / 2 + target.responses.min(axis=0) / 2).astype(to)
+        middle = _middle(target, kind)
         values = (target.responses - middle.astype(np.float64)).astype(to)
     most = float(np.finfo(kind).max) / 8
     if not all((np.abs(array) <= most).all() for array in (origin, slopes, offsets, middle, values)):
@@ -83,9 +108,9 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
     queries = np.zeros((target.anchors, d + 1), kind)
     queries[0, :d], queries[:, d] = -origin, 1
     tokens = np.concatenate([queries, slopes, offsets[:, None], values], axis=1)
-    width = tokens.shape[1]
-    weight = np.eye(width, d, dtype=kind)
-    pick = np.eye(width, dtype=kind)
+    weight[:d], bias[:] = np.eye(d), tokens[0]
+    if registers is not None:
+        registers[:] = tokens[1:]
     names = (
         *(f"input {j} less its middle" for j in range(d)),
         "one",
@@ -93,17 +118,25 @@ def _network(target: KernelSmoother, box: Box, kind: str) -> Network:
         "offset",
         *(f"response {i}" for i in range(m)),
     )
-    embed = Embed(weight, tokens[0], registers=tokens[1:] if len(tokens) > 1 else None, tokens=1, features=names)
-    attention = Attention(
-        pick[None, : d + 1],
-        pick[None, d + 1 : 2 * d + 2],
-        pick[None, 2 * d + 2 :],
-        np.eye(m, dtype=kind)[None],
-        bias=middle if middle.any() else None,
-        features=outputs_called(m),
-        labels=("averages the responses near the input",),
-    )
-    return Network([embed, attention], token_axis=False)
+    return {"tokens": 1, "features": names}
+
+
+def _fill_attention(
+    target: KernelSmoother,
+    middle: Float[np.ndarray, " m"],
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    output: np.ndarray,
+    bias: Any = None,
+) -> dict[str, Any]:
+    d, m = target.inputs, target.outputs
+    pick = np.eye(query.shape[-1])
+    query[0], key[0], value[0] = pick[: d + 1], pick[d + 1 : 2 * d + 2], pick[2 * d + 2 :]
+    output[0] = np.eye(m)
+    if bias is not None:
+        bias[:] = middle
+    return {"features": outputs_called(m), "labels": ("averages the responses near the input",)}
 
 
 def _centred(exact: list[Any]) -> np.ndarray:

@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from anchorhead.heads.arithmetic import Arithmetic
 
-_UP = 1 + 1e-6  # more than float64 loses while these bounds are computed
+ABOVE_UP = 1 + 1e-6
+"""More than float64 loses while these bounds are computed, and more than UP: what proofs find is held against them."""
 
 
 def logit_error(
@@ -30,7 +31,7 @@ def logit_error(
     the smallest normal one, that may become 0: s itself, s - origin, the product, the sum and its distance from the
     largest logit.
     """
-    rounded = arithmetic.unit * (steepness * query + logit + lean) * _UP
+    rounded = arithmetic.unit * (steepness * query + logit + lean) * ABOVE_UP
     return rounded + 4 * arithmetic.tiny * (1 + steepness)
 
 

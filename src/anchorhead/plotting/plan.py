@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTHS = {"two-layer": 3.6, "attention-softmax": 2.2, "deep": 1.3, "head": 2.2, "all": 2.2}
+WIDTHS = {"two-layer": 3.6, "attention-softmax": 2.2, "deep": 1.3, "head": 2.2, "learner": 2.2, "all": 2.2}
 """Lines that coincide can all be seen: the later the narrower."""
-MARKERS = {"two-layer": "o", "attention-softmax": "s", "deep": "^", "head": "o", "all": "D"}
+MARKERS = {"two-layer": "o", "attention-softmax": "s", "deep": "^", "head": "o", "learner": "o", "all": "D"}
 STRIP = 0.14
 """Share of a panel's height, at its top, for errors that are out of reach."""
 APART = 0.06
@@ -76,7 +76,7 @@ def _anchors(plan: Plan) -> dict[Key, list[Row]]:
 
 
 def _panel(axes: Axes, series: dict[Key, list[Row]], size: str) -> None:
-    errors = sorted({row.within for rows in series.values() for row in rows}, reverse=True)
+    errors = sorted({row.within or 0.0 for rows in series.values() for row in rows}, reverse=True)
     forms = list(dict.fromkeys(form for form, _ in series))
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -123,13 +123,13 @@ def _line(axes: Axes, form: str, placement: str, rows: Sequence[Row], size: str,
     pt = style.points
     known = [row for row in rows if getattr(row, size) is not None]
     line = DASHED if placement == LATTICE else "-"
-    x, y = [row.within * move for row in known], [max(getattr(row, size), 1) for row in known]
+    x, y = [(row.within or 0.0) * move for row in known], [max(getattr(row, size), 1) for row in known]
     axes.plot(x, y, color=colour, linestyle=line, linewidth=pt(WIDTHS[form]))
     mark = {"marker": MARKERS[form], "linestyle": "", "color": colour, "markeredgewidth": pt(1.5)}
     for row, at, number in zip(known, x, y, strict=True):
         face = colour if row.reachable else style.paper()
         axes.plot([at], [number], markerfacecolor=face, markersize=pt(5.0 + 1.3 * WIDTHS[form]), **mark)
-    lost = [row.within * move for row in rows if getattr(row, size) is None]
+    lost = [(row.within or 0.0) * move for row in rows if getattr(row, size) is None]
     height = 1 - STRIP * (0.3 if placement == LATTICE else 0.7)
     axes.plot(
         lost,

@@ -24,9 +24,9 @@ def draw_one_error(plan: Plan, page: Page) -> Figure:
     title, note = heading_of(plan)
     within = plan.rows[0].within
     hollow = any(row.parameters is not None and not row.reachable for row in rows)
-    more = "; solved, even: how anchors are placed" if rows[0].form != "head" else ""
+    more = "; solved, even: how anchors are placed" if rows[0].form not in ("head", "learner") else ""
     more += "; hollow: not built, for their number or their rounding" if hollow else ""
-    style.title(figure, f"{title}, within {within:g}", note + more)
+    style.title(figure, title if within is None else f"{title}, within {within:g}", note + more)
     return figure
 
 
@@ -64,5 +64,5 @@ def _panel(axes: Axes, rows: list[Row], size: str, gap: str) -> None:
 
 
 def _name(row: Row, gap: str) -> str:
-    placement = "even" if row.placement == LATTICE else "solved"
+    placement = "even" if row.placement == LATTICE else row.placement
     return f"head,{gap}{placement} anchors" if row.form == "head" else f"{row.form},{gap}{row.layout}, {placement}"

@@ -11,6 +11,7 @@ COLOURS = {
     "attention-softmax": style.VERMILLION,
     "deep": style.GREEN,
     "head": style.BLUE,
+    "learner": style.BLUE,
 }
 DASHED = (0, (4.0, 2.2))
 LATTICE = "uniform"
@@ -20,8 +21,7 @@ LONGEST = 110
 def heading_of(plan: Plan) -> tuple[str, str]:
     """What is planned, and where; expressions keep their signs."""
     text = plan.target if plan.where else plan.target[:1].upper() + plan.target[1:].replace("->", "→")
-    where = f"for {plan.where}" if plan.where else f"on {plan.on}"
     return (
         shortened(text, LONGEST),
-        style.minus(shortened(f"{where}, in {plan.dtype}: sizes before building", LONGEST)),
+        style.minus(shortened(f"{plan.place}{plan.place and ', '}in {plan.dtype}: sizes before building", LONGEST)),
     )

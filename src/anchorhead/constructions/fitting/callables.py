@@ -28,6 +28,16 @@ from anchorhead.network import Network
 
 def build_callable(found: Entries, written: Program, request: BuildRequest) -> Network | Head:
     """The function that a program knows by values alone, as the request gives it; of one variable it is a head."""
+    target, known = callable_of(found, written, request)
+    if isinstance(target, CallableTarget):
+        return one_head(target, found.variables, written, request)
+    return _several(target, known, request)
+
+
+def callable_of(
+    found: Entries, written: Program, request: BuildRequest
+) -> tuple[CallableTarget | CallableSeveral, Lipschitz | None]:
+    """That function, and what is known of its slopes; refuses words that it has no use for."""
     opaque = found.functions[0]
     if not isinstance(opaque, Opaque) or len(set(found.functions)) > 1:
         raise AnchorheadError("some functions of the program are known by their values, and others are not")
@@ -36,10 +46,9 @@ def build_callable(found: Entries, written: Program, request: BuildRequest) -> N
         raise AnchorheadError(f"function= is not the one that the program knows by its values: {target.name}")
     if isinstance(target, CallableTarget):
         request.require_only((*OF_HEADS, "function"), "a callable of one variable is one head")
-        return one_head(target, found.variables, written, request)
+        return target, None
     request.require_only((*OF_NEURONS, "function"), "a callable of several inputs is one head over a grid, or fitted")
-    known = None if opaque.lipschitz is None else Lipschitz(opaque.lipschitz, len(target.variables))
-    return _several(target, known, request)
+    return target, None if opaque.lipschitz is None else Lipschitz(opaque.lipschitz, len(target.variables))
 
 
 def _target(
@@ -62,7 +71,7 @@ def _several(target: CallableSeveral, lipschitz: Lipschitz | None, request: Buil
     if request.causal and target.tokens is None:
         raise AnchorheadError("causal=True without tokens: say how many tokens there are, tokens= and features=")
     given = request.given("form", "layout", "placement")
-    if lipschitz is None and (given or len(target.variables) > MAX_VARIABLES):
+    if lipschitz is None and is_fitted(target, request):
         return approximate_fitted(target, request)
     if lipschitz is not None:
         _require_a_grid(target, lipschitz, given)
@@ -77,6 +86,11 @@ def _several(target: CallableSeveral, lipschitz: Lipschitz | None, request: Buil
         except NotReached as error:
             raise error from refused
     return _grid_moved(made, target, pairs) if request.causal else made.network
+
+
+def is_fitted(target: CallableSeveral, request: BuildRequest) -> bool:
+    """Whether neurons are fitted to a function before any grid is tried."""
+    return bool(request.given("form", "layout", "placement")) or len(target.variables) > MAX_VARIABLES
 
 
 def _require_a_grid(target: CallableSeveral, lipschitz: Lipschitz, given: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +26,14 @@ from anchorhead.proof.heads.uniform_activation_head import SHARPNESS
 from anchorhead.proof.search.callable_search import largest_error
 
 
+class MeasuredGrid(NamedTuple):
+    """A grid, the largest error that a search finds, and where that is."""
+
+    atom: GridAtom
+    error: float
+    at: Float[np.ndarray, " d"]
+
+
 def approximate_callable(
     target: CallableSeveral, request: BuildRequest, lipschitz: Lipschitz | None = None
 ) -> SolvedGrid:
@@ -32,13 +41,13 @@ def approximate_callable(
     constant the error is proven for every x of the box."""
     if lipschitz is not None:
         return prove_callable(target, lipschitz, request)
-    require_continuous(target, request.error)
-    return _measured(target, request)
+    return _found(measured_grid(target, request), target, request)
 
 
-def _measured(target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
+def measured_grid(target: CallableSeveral, request: BuildRequest) -> MeasuredGrid:
     """A solved grid; where the function is not smooth, a uniform one if it will do."""
     within, dtype = request.error, request.dtype
+    require_continuous(target, within)
     if not smooth(target, within):
         try:
             return _uniform(target, request)
@@ -54,13 +63,13 @@ def _measured(target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
             break
         error, at = largest_error(atom, target)
         if round_up(error) <= within:
-            return _found(atom, target, error, at, request)
+            return MeasuredGrid(atom, error, at)
         best = min(best, error)
         aim *= 0.9 * within / error
     raise _not_reached(target, request, best)
 
 
-def _uniform(target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
+def _uniform(target: CallableSeveral, request: BuildRequest) -> MeasuredGrid:
     """Even anchors: first for a few times the error, because what is found is less than what can be proven."""
     within, dtype = request.error, request.dtype
     modulus = SampledModulus(BoxedFunction.of(target.values, target.low, target.high))
@@ -74,15 +83,14 @@ def _uniform(target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
         if request.progress:
             request.progress(Status("solving for a grid", atom.anchors, error))
         if round_up(error) <= within:
-            return _found(atom, target, error, at, request)
+            return MeasuredGrid(atom, error, at)
         best = min(best, error)
         aim *= min(0.95 * within / error, 0.8)
     raise _not_reached(target, request, best)
 
 
-def _found(
-    atom: GridAtom, target: CallableSeveral, error: float, at: Float[np.ndarray, " d"], request: BuildRequest
-) -> SolvedGrid:
+def _found(grid: MeasuredGrid, target: CallableSeveral, request: BuildRequest) -> SolvedGrid:
+    atom, error, at = grid
     method = (
         f"a grid of {' x '.join(map(str, atom.sides))} anchors; {target.evaluations:,} evaluations of the function, "
         f"spread over the box, its faces and corners, and climbs from the worst; the largest error is at ({shown(at)})"

@@ -30,7 +30,7 @@ WIDTHS = (12, 12, 18, 18, 27, 40, 60)
 MAX_DEEP_INPUTS, DEEP_SHARE = 64, 0.5
 """Two hidden layers: for how many inputs at most, and the part of the work left that they may take."""
 LEAST_TO_JUDGE = 40
-"""Neurons from which on it is foreseen how many it will take."""
+"""Neurons from which on it is estimated how many it will take."""
 CANDIDATES = 400
 IDLE = 0.01
 """Neurons without which the sum of squares grows by no more than this part make room for others."""

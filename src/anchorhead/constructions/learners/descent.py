@@ -15,7 +15,14 @@ from anchorhead.constructions.learners.certified import certificate_for_box, pat
 from anchorhead.constructions.learners.derived import certified_path, derived
 from anchorhead.constructions.learners.learner import Learner
 from anchorhead.constructions.learners.measured import measured_certificate
-from anchorhead.constructions.learners.networks import anchored, clip_of, link_anchors, linked
+from anchorhead.constructions.learners.networks import (
+    anchored,
+    clip_of,
+    link_anchors,
+    linked,
+    linked_network,
+    squared_network,
+)
 from anchorhead.constructions.learners.written import network_of
 from anchorhead.errors import AnchorheadError, NotReached
 from anchorhead.language.forms import box_of
@@ -27,6 +34,7 @@ from anchorhead.lemmas.learners.box import error_of_a_step
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.steps import Step, squared_step
 from anchorhead.lemmas.learners.threshold import require_known
+from anchorhead.network import Network
 from anchorhead.proof.arithmetic.arithmetic import require_model
 
 SHARPNESSES = tuple(2.0**-k for k in range(3, 26))
@@ -39,11 +47,7 @@ def build_descent(target: Descent, program: Program, request: BuildRequest) -> L
 
     With the signed copies of a prompt the larger of |low| and |high| counts.
     """
-    ends = box_of(program).broadcast_to((target.features + 1,)).magnitude
-    x, y = ends[:-1], float(ends[-1])
-    if target.layout != "direct":
-        labels = y if target.loss.form == "g(s, y)" else None
-        target = replace(target, scores=_scores(target, request.scores, y), labels=labels)
+    target, x, y = _on_box(target, program, request)
     made = _BUILDERS[target.layout](target, request.dtype, x, y) or _measured(target, request.dtype, x, y)
     made = made.with_(program=program, outside=request.outside)
     if request.within is not None and made.certificate is not None and made.certificate.bound > request.within:
@@ -56,6 +60,27 @@ def build_descent(target: Descent, program: Program, request: BuildRequest) -> L
             request.within,
         )
     return made
+
+
+def _on_box(target: Descent, program: Program, request: BuildRequest) -> tuple[Descent, np.ndarray, float]:
+    """The descent with the range of its link's argument, the largest |x| of each feature, and the largest |y|."""
+    ends = box_of(program).broadcast_to((target.features + 1,)).magnitude
+    x, y = ends[:-1], float(ends[-1])
+    if target.layout != "direct":
+        labels = y if target.loss.form == "g(s, y)" else None
+        target = replace(target, scores=_scores(target, request.scores, y), labels=labels)
+    return target, x, y
+
+
+def outlined(target: Descent, program: Program, request: BuildRequest) -> Network:
+    """A network of the learner's size: its weights are those of sharpnesses that nobody chose, and not proven."""
+    target, _, y = _on_box(target, program, request)
+    dtype, (scoring, collecting) = request.dtype, SHARPNESSES[:2]
+    if target.layout == "direct":
+        return squared_network(target, collecting, dtype)
+    if target.layout == "transformer":
+        return linked_network(target, dtype, scoring, collecting)
+    return network_of(target, anchored(target, y, dtype), dtype)
 
 
 def _scores(target: Descent, given: Any, y: float) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from anchorhead.lemmas.learners.links import Anchors
 from anchorhead.lemmas.learners.own_anchors import Piece, pieces_of
 from anchorhead.lemmas.learners.score import Scoring
 from anchorhead.lemmas.learners.steps import (
+    OUT_OF_REACH,
     ScoreLinks,
     SequenceLinks,
     link_of,
@@ -44,7 +45,6 @@ CLIP_ROOM = 2.0**40
 """How far logits of a threshold stay from overflow when |w| is 1."""
 ANY_SCORES = (-8.0, 8.0)
 """Where a link that serves on the whole line needs no range, or none is stated."""
-LEAST_REACH = 2.0**20
 FAR_SCORES = 2.0**24
 """How large scores may be before the logits of others come within reach, in the sequence layout."""
 MAX_NUMBERS = 2**26
@@ -151,7 +151,7 @@ def _reach(pieces: Sequence[Piece], dtype: str) -> float:
     """A power of two, far above all logits for scores up to FAR_SCORES."""
     steepest = max(float(np.abs([piece.of_score, piece.of_label]).max()) for piece in pieces)
     highest = max(float((np.abs(piece.offsets) + np.abs(piece.offsets_y)).max()) for piece in pieces)
-    needed = max(LEAST_REACH, 4 * (FAR_SCORES * steepest + highest))
+    needed = max(OUT_OF_REACH, 4 * (FAR_SCORES * steepest + highest))
     if not needed <= float(np.finfo(dtype).max) / ROOM:
         raise AnchorheadError(f"the link's head is too steep for {dtype}: a slope of {steepest:.3g}; use float64")
     return float(2.0 ** np.ceil(np.log2(needed)))

@@ -47,7 +47,7 @@ from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.network import Network
 
-Way = TypeVar("Way")
+Written = TypeVar("Written")
 Made = TypeVar("Made")
 Grids = TypeVar("Grids")
 Neurons = TypeVar("Neurons")
@@ -178,7 +178,7 @@ def shared_out(
     )
 
 
-def first_that_reaches(ways: Iterable[Way], make: Callable[[Way], Made]) -> Made:
+def first_that_reaches(ways: Iterable[Written], make: Callable[[Written], Made]) -> Made:
     """What is made of the first way that reaches the error; where none does, the closest, or what stands against the
     first."""
     refused: list[AnchorheadError] = []

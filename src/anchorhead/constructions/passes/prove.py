@@ -19,7 +19,7 @@ from anchorhead.network import Network
 from anchorhead.network.derivation import Derivation
 from anchorhead.network.direct import DirectModule, Refused, series_data
 from anchorhead.proof.heads.direct import evaluated_directly, following, narrowed
-from anchorhead.proof.heads.ways import Ways
+from anchorhead.proof.heads.evaluated_keys import DirectHeads
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +52,15 @@ def _directly(
     """The direct evaluation that a bound covers, and that bound: of layers on no more than their neurons need, where
     these have series that follow their functions there."""
     try:
-        ways = Ways.of(network, laid.layers)
+        heads = DirectHeads.of(network, laid.layers)
         narrow = narrowed(laid.layers, on.broadcast_to((network.embed.tokens or 1, network.embed.inputs)))
-        series = following(ways, narrow)
-        direct = evaluated_directly(ways, narrow, series) if series else None
+        series = following(heads, narrow)
+        direct = evaluated_directly(heads, narrow, series) if series else None
         if direct is not None:
             as_it_was = all(one is other for one, other in zip(narrow, laid.layers, strict=True))
             again = bound if as_it_was else prove_mlp(network, target, narrow, laid.readout, on)
             if again.total <= bound.total:
                 return direct, again
-        return evaluated_directly(ways, laid.layers), bound
+        return evaluated_directly(heads, laid.layers), bound
     except Refused:
         return None, bound

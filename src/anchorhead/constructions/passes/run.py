@@ -54,7 +54,7 @@ COARSER = 8.0
 
 @dataclass(frozen=True, eq=False)
 class Try(Generic[Made]):
-    """Neurons with heads, what was made of them, and the bound that a proof, or foresight, found."""
+    """Neurons with heads, what was made of them, and the bound that a proof, or an estimate, found."""
 
     laid: Laid
     made: Made

@@ -61,7 +61,7 @@ def build_stack(stack: Stack, program: Program, request: BuildRequest) -> Networ
     def proven(mlp: Mlp) -> Network:
         return proven_mlp(mlp, box_of(program), request).network.written_as(program)
 
-    return first_that_reaches(_forms(stack, request), proven)
+    return first_that_reaches(stack_forms(stack, request), proven)
 
 
 def _across(step: Step) -> bool:
@@ -81,7 +81,7 @@ def _between(program: Program, start: int, end: int, known: Range) -> Program:
     return Program((given, *steps), (end - start,), token_axis=shape.tokens != 1 or program.shapes[end].tokens != 1)
 
 
-def _forms(stack: Stack, request: BuildRequest) -> Iterator[Mlp]:
+def stack_forms(stack: Stack, request: BuildRequest) -> Iterator[Mlp]:
     """The stack as one network, with each formula in its first form, in its second, and so on."""
     known = [
         forms_in_order(piece, request.error, request.dtype) if isinstance(piece, SeveralVariables) else [piece]

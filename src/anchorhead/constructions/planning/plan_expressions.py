@@ -26,7 +26,8 @@ from anchorhead.constructions.passes.layout import drafted
 from anchorhead.constructions.passes.parts import ROOM, grid_part, grid_requests, network_part, require_uniform
 from anchorhead.constructions.passes.run import Tries
 from anchorhead.constructions.passes.simplify import for_layout
-from anchorhead.constructions.planning.plan import Plan, Row, beside, check_request, neuron_rows, row_of
+from anchorhead.constructions.planning.plan import Plan, Row, beside, check_request, row_of
+from anchorhead.constructions.planning.plan_networks import NotPlanned, neuron_rows, reached
 from anchorhead.constructions.planning.uniform_estimates import UniformEstimates, uniform_estimate
 from anchorhead.constructions.representable import require_expressions_representable
 from anchorhead.constructions.single.activation_heads import ActivationHeads, shape_of
@@ -35,17 +36,18 @@ from anchorhead.constructions.single.head import SEARCH
 from anchorhead.constructions.single.head_network import head_drafts
 from anchorhead.constructions.theorems.uniform_grid import SampledModulus
 from anchorhead.effort import Effort
-from anchorhead.errors import AnchorheadError, NotReached
-from anchorhead.heads.atom import Atom
+from anchorhead.errors import AnchorheadError
+from anchorhead.heads.atom import Atom, Dtype
 from anchorhead.heads.grids.grid import solve_grid
 from anchorhead.heads.grids.grid_atom import GridAtom
 from anchorhead.heads.grids.grid_samples import BoxedFunction
 from anchorhead.heads.solver.solve import SAFETY, smallest
-from anchorhead.heads.tables.table import lookup
+from anchorhead.heads.tables.table import Entry, lookup
 from anchorhead.language.expressions.expression import Expression
 from anchorhead.language.expressions.text import name_of
+from anchorhead.language.program import Program
 from anchorhead.language.several import SeveralVariables
-from anchorhead.language.targets import ScalarTarget
+from anchorhead.language.targets import CallableTarget, ScalarTarget
 from anchorhead.language.targets.mlp import Mlp
 from anchorhead.progress import Status
 from anchorhead.proof.arithmetic.arithmetic import require_model
@@ -60,23 +62,21 @@ _Planned = tuple[SeveralVariables, Sequence[Row]]
 
 
 def plan_expressions(
-    target: SeveralVariables,
-    withins: Sequence[float],
-    request: BuildRequest,
+    target: SeveralVariables, _: Program, withins: Sequence[float] | None, request: BuildRequest
 ) -> Plan:
     """The sizes of what ah.approximate builds of expressions within each of these errors, ours beside the paper's."""
-    check_request(withins, request.dtype)
+    errors = check_request(USUAL if withins is None else withins, request.dtype)
     if request.causal:
         target = without_later_tokens(target)
-    require_expressions_representable(max(withins), target, request.dtype)
+    require_expressions_representable(errors[0], target, request.dtype)
     if target.becomes(request.form, request.layout) == "head":
-        rows, told = _heads(target, withins, request), [(str(one), "one head") for one in target.expressions]
+        rows, found = _heads(target, errors, request), [(str(one), "one head") for one in target.expressions]
     else:
         heads = Estimates(request.dtype, "solved", request.progress), UniformEstimates(request.dtype)
-        rows, told = _Functions(target, {one.placement: one for one in heads}).planned(withins, request)
+        rows, found = _Functions(target, {one.placement: one for one in heads}).planned(errors, request)
     if all(row.parameters is None for row in rows) and len({row.note for row in rows}) == 1:
         raise AnchorheadError(rows[0].note)
-    return Plan(name_of(target.expressions), target.on, request.dtype, tuple(rows), tuple(told), target.where)
+    return Plan(name_of(target.expressions), target.on, request.dtype, tuple(rows), tuple(found), target.where)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class _Functions:
     def planned(self, withins: Sequence[float], request: BuildRequest) -> tuple[list[Row], list[tuple[str, str]]]:
         """Rows for each error, and what every term becomes within the smallest."""
         rows, way = [], self.target
-        for within in sorted(set(withins), reverse=True):
+        for within in withins:
             way, solved = self._planned(replace(request, within=within))
             try:
                 _, even = self._planned(replace(request, within=within, placement="uniform"))
@@ -102,31 +102,17 @@ class _Functions:
         try:
             return taken_apart(self.target, request, self._of_neurons, self._of_grids)
         except NotPlanned as missed:
-            return missed.way, missed.rows
+            return missed.way or self.target, missed.rows
 
     def _of_neurons(self, form: Mlp, way: SeveralVariables, request: BuildRequest) -> _Planned:
         if request.given("form", "layout"):
             request.of_network(form)
-        return _reached(way, neuron_rows(form, way.on, request, self.heads[request.placement]))
+        return way, reached(neuron_rows(form, way.on, request, self.heads[request.placement]), way)
 
     def _of_grids(self, way: SeveralVariables, request: BuildRequest) -> _Planned:
         if request.placement == "uniform":
-            return _reached(way, [_even_grid(way, request)])
-        return _reached(way, [_Gridded(way, request, self.heads["solved"]).row()])
-
-
-def _reached(way: SeveralVariables, rows: Sequence[Row]) -> _Planned:
-    if not any(row.reachable for row in rows):
-        raise NotPlanned(way, rows)
-    return way, rows
-
-
-class NotPlanned(NotReached):
-    """Functions that are taken apart in one way do not reach the error: rows that say so."""
-
-    def __init__(self, way: SeveralVariables, rows: Sequence[Row]) -> None:
-        super().__init__(rows[0].note, None, min(row.bound for row in rows), rows[0].within)
-        self.way, self.rows = way, rows
+            return way, reached([_even_grid(way, request)], way)
+        return way, reached([_Gridded(way, request, self.heads["solved"]).row()], way)
 
 
 class Estimates(ActivationHeads):
@@ -143,9 +129,9 @@ class Estimates(ActivationHeads):
         return shape_of(found.atom, found.estimate.exact, found.estimate.rounding, activation, interval, degree)
 
 
-def _row(
+def row_of_drafts(
     request: BuildRequest,
-    bound: float,
+    bound: float | None,
     drafts: Sequence[Draft] | None,
     anchors: int | None,
     note: str,
@@ -163,50 +149,40 @@ def _row(
 def _heads(target: SeveralVariables, withins: Sequence[float], request: BuildRequest) -> list[Row]:
     """A function of one variable: one head, by the solver's own estimate or from the table."""
     scalar = ScalarTarget(target.expressions, target.low[0], target.high[0])
-    climbed = _Climbed(scalar, request)
-    solved = {within: climbed.row(within) for within in sorted(withins)}
-    return [row for within in reversed(solved) for row in (solved[within], climbed.even(within))]
+    return [row for own in Climbed(scalar, request).rows(withins) for row in (own, _even_head(scalar, own, request))]
 
 
 @dataclass(eq=False)
-class _Climbed:
+class Climbed:
     """Heads of one function, for ever larger errors: on the way to a smooth one all smaller heads are met."""
 
-    target: ScalarTarget
+    target: ScalarTarget | CallableTarget
     request: BuildRequest
     effort: Effort = field(default_factory=lambda: Effort(SEARCH))
     _met: list[tuple[int, float]] = field(default_factory=list)
 
+    def rows(self, withins: Sequence[float]) -> list[Row]:
+        """For ever smaller errors."""
+        return [self.row(within) for within in sorted(withins)][::-1]
+
     def row(self, within: float) -> Row:
         target, request = self.target, replace(self.request, within=within)
-        known = lookup(target.name, target.low, target.high, request.dtype, str(require_model(request.dtype)))
-        entry = known.within(within) if known else None
+        entry = _in_table(target, within, request.dtype)
         if entry is not None:
             return self._counted(request, entry.atom, entry.exact + entry.rounding, "")
         met = [(anchors, error) for anchors, error in self._met if error <= SAFETY * within]
         if met and not target.kinks:
             anchors, error = min(met)
-            return _row(request, error, head_drafts([anchors], target.outputs), anchors, ESTIMATED)
+            return row_of_drafts(request, error, head_drafts([anchors], target.outputs), anchors, ESTIMATED)
         try:
             found = smallest(
                 target.values, target.kinks, target.low, target.high, within,
                 dtype=request.dtype, max_anchors=MAX_ANCHORS_OF_HEAD, progress=self._note, effort=self.effort,
             )  # fmt: skip
         except AnchorheadError as error:
-            return _row(request, np.inf, None, None, str(error), reachable=False)
+            return row_of_drafts(request, np.inf, None, None, str(error), reachable=False)
         self._met.append((found.atom.anchors, found.total))
         return self._counted(request, found.atom, found.total, ESTIMATED)
-
-    def even(self, within: float) -> Row:
-        """The paper's even anchors, so many that the slope cannot exceed the error between them."""
-        target, request = self.target, replace(self.request, within=within, placement="uniform")
-        varying = [one for one in target.expressions if one.variables]
-        chosen = [uniform_estimate(one, target.low, target.high, within, request.dtype) for one in varying]
-        if not chosen:
-            return _row(request, 0.0, None, 1, "")
-        most = max(chosen, key=lambda estimate: estimate.count)
-        drafts = head_drafts([most.count], target.outputs)
-        return _row(request, most.error, drafts, most.count, most.refused, most.beta, not most.refused)
 
     def _note(self, status: Status) -> None:
         if status.anchors is not None and status.error is not None:
@@ -216,7 +192,27 @@ class _Climbed:
 
     def _counted(self, request: BuildRequest, atom: Atom, bound: float, note: str) -> Row:
         drafts = head_drafts([len(part) for part in atom.parts], self.target.outputs)
-        return _row(request, bound, drafts, atom.anchors, note)
+        return row_of_drafts(request, bound, drafts, atom.anchors, note)
+
+
+def _in_table(target: ScalarTarget | CallableTarget, within: float, dtype: Dtype) -> Entry | None:
+    """The head that the table has within an error; of callables it has none."""
+    if isinstance(target, CallableTarget):
+        return None
+    known = lookup(target.name, target.low, target.high, dtype, str(require_model(dtype)))
+    return known.within(within) if known else None
+
+
+def _even_head(target: ScalarTarget, beside: Row, request: BuildRequest) -> Row:
+    """The paper's even anchors, so many that the slope cannot exceed the error between them."""
+    request = replace(request, within=beside.within, placement="uniform")
+    varying = [one for one in target.expressions if one.variables]
+    chosen = [uniform_estimate(one, target.low, target.high, request.error, request.dtype) for one in varying]
+    if not chosen:
+        return row_of_drafts(request, 0.0, None, 1, "")
+    most = max(chosen, key=lambda estimate: estimate.count)
+    drafts = head_drafts([most.count], target.outputs)
+    return row_of_drafts(request, most.error, drafts, most.count, most.refused, most.beta, not most.refused)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,10 +227,12 @@ class _Gridded:
         try:
             if self.target.one_grid and not self.request.causal:
                 atom, error = self._solved(self.target, self.request.error)
-                return _row(self.request, error, _one_grid(self.target, atom.sides, atom), atom.anchors, ESTIMATED)
+                return row_of_drafts(
+                    self.request, error, _one_grid(self.target, atom.sides, atom), atom.anchors, ESTIMATED
+                )
             return shared_out(self.target, self.request, self._of_grids, self._of_neurons, self._of_both)
         except AnchorheadError as refused:
-            return _row(self.request, np.inf, None, None, str(refused), reachable=False)
+            return row_of_drafts(self.request, np.inf, None, None, str(refused), reachable=False)
 
     def _solved(self, several: SeveralVariables, within: float) -> tuple[GridAtom, float]:
         """A grid within an error, and what the solver found it to err by."""
@@ -278,7 +276,7 @@ class _Gridded:
         parts += [network_part(target, own)] if own else []
         drafts = side_by_side(parts, target.input_shape[-1], target.tokens or 1)
         anchors = max(atom.anchors for atom in atoms)
-        return _row(self.request, float(errors.max()) + more, drafts, anchors, ESTIMATED)
+        return row_of_drafts(self.request, float(errors.max()) + more, drafts, anchors, ESTIMATED)
 
 
 def _even_grid(target: SeveralVariables, request: BuildRequest) -> Row:
@@ -289,7 +287,7 @@ def _even_grid(target: SeveralVariables, request: BuildRequest) -> Row:
     spacing = np.subtract(target.high, target.low) / np.maximum(np.array(sides) - 1, 1)
     refused = f"not built above {MAX_ANCHORS:,} anchors" if anchors > MAX_ANCHORS else ""
     beta = float((SHARPNESS / spacing**2).max())
-    return _row(request, request.error, drafts, anchors, refused or ESTIMATED, beta, not refused)
+    return row_of_drafts(request, request.error, drafts, anchors, refused or ESTIMATED, beta, not refused)
 
 
 def _one_grid(target: SeveralVariables, sides: Sequence[int], atom: GridAtom | None = None) -> list[Draft]:

@@ -59,7 +59,7 @@ def text_table(rows: Sequence[Row]) -> str:
     widths = [max(len(cells[place]) for cells in every) for place in range(len(columns))]
     text = [_aligned(cells, widths) for cells in lines]
     for within, block in blocks:
-        text += ["", f"within {within:g}", *(_aligned(cells, widths) for cells in block)]
+        text += ["", *([] if within is None else [f"within {within:g}"]), *(_aligned(cells, widths) for cells in block)]
     said = {letter: note for note, letter in notes.items()} | ({MISSED: MISSES} if any(map(_mark, rows)) else {})
     below = [
         line for letter, note in said.items() for line in wrap(f"{letter}  {note}", WIDTH, subsequent_indent="   ")
@@ -69,7 +69,9 @@ def text_table(rows: Sequence[Row]) -> str:
 
 def _mark(row: Row) -> str:
     """A sign where the bound is larger than what is asked for."""
-    return MISSED if row.bound is not None and row.bound > row.within else ""
+    if row.bound is None or row.within is None:
+        return ""
+    return MISSED if row.bound > row.within else ""
 
 
 def _notes(rows: Sequence[Row]) -> dict[str, str]:
@@ -85,7 +87,7 @@ def html_table(rows: Sequence[Row]) -> Markup:
     """A line for each row, the error first; notes below, by letter."""
     notes = _notes(rows)
     columns: dict[str, Callable[[Row], str]] = {
-        "within": lambda row: f"{row.within:g}",
+        "within": lambda row: "-" if row.within is None else f"{row.within:g}",
         "form": lambda row: row.form,
         "layout": lambda row: row.layout,
         "anchors placed": lambda row: row.placement,
@@ -125,12 +127,13 @@ def latex_table(rows: Sequence[Row]) -> str:
     }
     lines = [rf"\begin{{tabular}}{{lll{'r' * (len(columns) - 3)}}}", r"\toprule", " & ".join(columns) + r" \\"]
     for within, block in _blocks(rows):
-        lines += [r"\midrule", rf"\multicolumn{{{len(columns)}}}{{l}}{{within {_latex(within)}}} \\"]
+        lines.append(r"\midrule")
+        lines += [] if within is None else [rf"\multicolumn{{{len(columns)}}}{{l}}{{within {_latex(within)}}} \\"]
         lines += [" & ".join(cell(row) for cell in columns.values()) + r" \\" for row in block]
     lines.append(r"\bottomrule")
     if not all(row.reachable for row in rows):
-        told = "; ".join(dict.fromkeys(row.note.replace("%", r"\%").replace("_", r"\_") for row in rows if row.note))
-        lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{$^{{*}}$ {told}}} \\")
+        notes = "; ".join(dict.fromkeys(row.note.replace("%", r"\%").replace("_", r"\_") for row in rows if row.note))
+        lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{$^{{*}}$ {notes}}} \\")
     return "\n".join([*lines, r"\end{tabular}", ""])
 
 
@@ -170,5 +173,5 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return " ".join(texts).rstrip()
 
 
-def _blocks(rows: Sequence[Row]) -> list[tuple[float, list[Any]]]:
+def _blocks(rows: Sequence[Row]) -> list[tuple[float | None, list[Any]]]:
     return [(within, list(block)) for within, block in groupby(rows, key=lambda row: row.within)]

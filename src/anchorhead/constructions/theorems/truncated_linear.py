@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -44,36 +45,50 @@ def truncated(target: TruncatedLinear, program: Program, request: BuildRequest) 
     """The layer of one of the two theorems, with its certificate: of so many anchors, or of so many heads."""
     kind, heads = request.dtype, request.heads
     low, high, box = target.low, target.high, box_of(program)
-    count = count_of(len(target.w), request.anchors, heads)
-    theorem = single_head if heads is None else multi_head
-    features = _features(target, theorem, count)
-    middle, margin = low + (high - low) / 2, MARGIN if len(target.switches) else 0.0
-    scale = Lattice(middle, theorem.spacing(low, high, count), margin)
-    _check_resolution(scale, kind)
-
-    def build(c: float) -> Network:
-        return theorem.network(target, scale, features, c, kind)
-
-    require_model(kind)
+    found = written_out(target, request)
+    count, theorem, scale, build = found.count, found.theorem, found.scale, found.build
     beta = request.sharpness
     c = _best(build, target, box, scale) if beta is None else _given_sharpness(beta, scale, kind)
     network = build(c)
     bound = prove_functions(network, claim_of(target, scale, kind, step=program.output), box)
-    found = _statement(bound, target, scale, c, Term("theorem", (high - low) / count, theorem.NAME))
-    if not np.isfinite(found.total):
+    stated = _statement(bound, target, scale, c, Term("theorem", (high - low) / count, theorem.NAME))
+    if not np.isfinite(stated.total):
         raise AnchorheadError(
             f"no finite bound can be proven in {kind} for {count:,} anchors on {box}: use fewer anchors, a smaller "
             f"box or smaller w{', or float64' if kind == 'float32' else ''}"
         )
     what = f"clip(s, {low:g}, {high:g}) at s = w·x + t, even anchors"
     anchors = count if heads is None else len(target.w)
-    entry = Entry(1, "scalar head", what, int(heads or 1), anchors, None, found.total, step=(program.output,))
+    entry = Entry(1, "scalar head", what, int(heads or 1), anchors, None, stated.total, step=(program.output,))
     return network.with_(
         program=program,
         derivation=Derivation("truncated linear", entries=(entry,), claims=bound.claims),
-        certificate=found.certificate(box, kind),
+        certificate=stated.certificate(box, kind),
         outside=request.outside,
     )
+
+
+@dataclass(frozen=True)
+class WrittenOut:
+    """How many anchors (or cells) share the range, by which theorem, how far apart, and the layer of any sharpness."""
+
+    count: int
+    theorem: ModuleType
+    scale: Lattice
+    build: Callable[[float], Network]
+
+
+def written_out(target: TruncatedLinear, request: BuildRequest) -> WrittenOut:
+    """What the theorem says, all but the sharpness; refused where the dtype cannot tell anchors apart."""
+    kind, low, high = request.dtype, target.low, target.high
+    count = count_of(len(target.w), request.anchors, request.heads)
+    theorem = single_head if request.heads is None else multi_head
+    features = _features(target, theorem, count)
+    middle, margin = low + (high - low) / 2, MARGIN if len(target.switches) else 0.0
+    scale = Lattice(middle, theorem.spacing(low, high, count), margin)
+    _check_resolution(scale, kind)
+    require_model(kind)
+    return WrittenOut(count, theorem, scale, lambda c: theorem.network(target, scale, features, c, kind))
 
 
 def _features(target: TruncatedLinear, theorem: ModuleType, count: int) -> np.ndarray:

@@ -27,14 +27,13 @@ from jaxtyping import Float
 
 from anchorhead.heads.arithmetic import Arithmetic
 from anchorhead.heads.grids.grid_atom import GridAtom, contract
-
-_UP = 1 + 1e-6  # more than float64 loses while these bounds are computed
+from anchorhead.heads.softmax_rounding import ABOVE_UP
 
 
 def asked_error(low: Any, high: Any, origin: float, arithmetic: Arithmetic) -> Any:
     """By how much fl(fl(x) - origin) may err for x in [low, high]."""
     size = np.maximum(np.abs(low), np.abs(high)) + np.maximum(np.abs(low - origin), np.abs(high - origin))
-    return arithmetic.unit * size * _UP + 4 * arithmetic.tiny
+    return arithmetic.unit * size * ABOVE_UP + 4 * arithmetic.tiny
 
 
 def axis_log_errors(
@@ -54,13 +53,13 @@ def axis_log_errors(
     u = arithmetic.unit
     slopes, offsets = slopes.astype(np.float64), offsets.astype(np.float64)
     ends = np.stack([low, high]) - origin
-    t = np.abs(ends).max(axis=0)[:, None] * _UP
+    t = np.abs(ends).max(axis=0)[:, None] * ABOVE_UP
     size = np.abs(slopes) * t + np.abs(offsets)
     z = ends[:, :, None] * slopes + offsets
     gap = (z.max(axis=2, keepdims=True) - z).max(axis=0) + 1e-14 * size.max(axis=1, keepdims=True)
     lean = np.abs(slopes - (slopes.max() + slopes.min()) / 2) * moved[:, None]
     underflow = 8 * arithmetic.tiny
-    return (arithmetic.gamma(2 * variables) * size + lean + u * gap) * _UP + underflow
+    return (arithmetic.gamma(2 * variables) * size + lean + u * gap) * ABOVE_UP + underflow
 
 
 def grid_read_error(
@@ -71,7 +70,7 @@ def grid_read_error(
 ) -> Float[np.ndarray, "..."]:
     """A bound on |computed r - r|, bias aside, (cells_1, …, cells_d, m), from upper bounds on the weights."""
     anchors, d, u = atom.anchors, len(weights), arithmetic.unit
-    most = sum(float(error.max()) for error in log_errors) * _UP
+    most = sum(float(error.max()) for error in log_errors) * ABOVE_UP
     shared = arithmetic.exp_error + 2 * u * most
     grown = np.exp(min(2 * (most + shared), 700.0))
     size = np.abs(atom.values).astype(np.float64)
@@ -85,4 +84,4 @@ def grid_read_error(
     many, few = float(arithmetic.gamma(anchors + 1)), float(arithmetic.gamma(anchors - 1))
     summed = (many * grown * read + few * (read + moved)) / (1 - float(arithmetic.gamma(anchors)))
     underflow = 8 * anchors * arithmetic.tiny * (size.max() + 1)
-    return (moved + summed + underflow) * _UP
+    return (moved + summed + underflow) * ABOVE_UP

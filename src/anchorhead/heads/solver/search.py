@@ -20,7 +20,7 @@ from anchorhead.heads.solver.single import Ladder, Solution, origins_of
 from anchorhead.heads.solver.summed import Sums
 from anchorhead.progress import Progress, Status
 
-Way = (
+Construction = (
     Sums | Glue | Ladder
 )  # each: fewest and most anchors, patience; floor, outlook, sketch, solution, work for so many
 
@@ -41,11 +41,13 @@ class Search:
     progress: Progress = lambda status: None
     aim: float | None = None  # the error asked for, if one was
     effort: Effort = field(default_factory=lambda: Effort(np.inf))  # once it is over, climbs end
-    sketched: list[tuple[float, int, Way]] = field(default_factory=list)  # error, anchors and way of every climb
+    sketched: list[tuple[float, int, Construction]] = field(
+        default_factory=list
+    )  # error, anchors and way of every climb
     _pool: list[Ladder] = field(default_factory=list)
 
     @cached_property
-    def ways(self) -> list[Way]:
+    def ways(self) -> list[Construction]:
         """The quick ones first: those that follow the kinks."""
         problem, origins = self.problem, origins_of(self.problem)
         if not problem.kinks or problem.scale == 0:
@@ -70,7 +72,7 @@ class Search:
         scale = self.problem.scale or 1.0
         return Caps(_BELOW * self.max_value / scale, _BELOW * self.max_slope * self.problem.half)
 
-    def climb(self, way: Way, top: int) -> Iterator[Solution]:
+    def climb(self, way: Construction, top: int) -> Iterator[Solution]:
         """Ever better solutions of one way, with ever more anchors, until nothing is gained or the aim is
         reached.
 

@@ -12,7 +12,7 @@ from anchorhead.effort import Effort
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.atom import Dtype
 from anchorhead.heads.solver.problem import Function, Problem
-from anchorhead.heads.solver.search import Search, Way
+from anchorhead.heads.solver.search import Construction, Search
 from anchorhead.heads.solver.single import Solution
 from anchorhead.progress import Progress
 
@@ -101,7 +101,7 @@ def _closest(search: Search) -> Solution | None:
     return next(filter(search.allowed, (way.solution(anchors) for _, anchors, way in order)), None)
 
 
-def _top(search: Search, way: Way, anchors: int, found: Sequence[Solution]) -> int:
+def _top(search: Search, way: Construction, anchors: int, found: Sequence[Solution]) -> int:
     """How many anchors a way may have: a free softmax fewer than what follows the kinks and is sharp."""
     if anchors < 1:
         raise AnchorheadError(f"anchors={anchors!r}: a head has at least 1 anchor")
@@ -141,15 +141,15 @@ def _out_of_reach(search: Search, within: float, best: Solution | None, max_anch
     advice = _help(search, best)
     if best is None:
         most = counted(max_anchors, "anchor")
-        told = f"within={within:g} {_verdict(search)} {where}: no head with at most {most}; {advice}"
+        message = f"within={within:g} {_verdict(search)} {where}: no head with at most {most}; {advice}"
     else:
         found = best.estimate
-        told = (
+        message = (
             f"within={within:g} {_verdict(search)} {where}: the best head found errs by {found.total:.3g} "
             f"({found.exact:.3g} in exact arithmetic, {found.rounding:.3g} by rounding) "
             f"with {counted(best.atom.anchors, 'anchor')}; {advice}"
         )
-    return OutOfReach(told, where, best, advice, _verdict(search))
+    return OutOfReach(message, where, best, advice, _verdict(search))
 
 
 def _verdict(search: Search) -> str:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from anchorhead.decimals import UP
 from anchorhead.errors import AnchorheadError
 from anchorhead.given import numbers, shown
-
-_UP = 1 + 1e-14
 
 
 @dataclass(frozen=True)
@@ -47,15 +46,15 @@ class Lipschitz:
     def apart(self, step: Float[np.ndarray, "... d"]) -> Float[np.ndarray, "..."]:
         """How much f may change over a step, or within a box of these half widths from its middle; not rounded down."""
         if self.euclidean:
-            return np.asarray(self.constants[0] * np.sqrt((np.square(step)).sum(axis=-1)) * _UP)
-        return np.asarray((np.abs(step) * self.along).sum(axis=-1) * _UP)
+            return np.asarray(self.constants[0] * np.sqrt((np.square(step)).sum(axis=-1)) * UP)
+        return np.asarray((np.abs(step) * self.along).sum(axis=-1) * UP)
 
     def mean(self, first: Float[np.ndarray, " d"], second: Float[np.ndarray, " d"]) -> float:
         """A bound on E|f(a) - f(x)| from E|a_j - x_j| <= first_j and E(a_j - x_j)^2 <= second_j: E|a - x|_2 is at most
         the root of E|a - x|_2^2."""
         if self.euclidean:
-            return float(self.constants[0] * min(np.sqrt(second.sum()), first.sum()) * _UP)
-        return float((self.along * first).sum() * _UP)
+            return float(self.constants[0] * min(np.sqrt(second.sum()), first.sum()) * UP)
+        return float((self.along * first).sum() * UP)
 
     def contradicted(self, x: Float[np.ndarray, " d"], y: Float[np.ndarray, " d"], gap: float) -> AnchorheadError:
         """The refusal of a constant, with two points that show it wrong."""

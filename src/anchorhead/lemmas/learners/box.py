@@ -113,14 +113,14 @@ class InBox:
         return cls(step, target, x, y, length, safe, least, rms, most, reach, push, fastest, straight)
 
     @property
-    def taken(self) -> float:
+    def label_part(self) -> float:
         """Bounds the part of y in arguments."""
         return self.y if self.walk.residual else 0.0
 
     @property
     def farthest(self) -> float:
         """Bounds |arguments| at all steps."""
-        return min((self.target.steps * self.push * self.length + self.taken) * UP, self.reach)
+        return min((self.target.steps * self.push * self.length + self.label_part) * UP, self.reach)
 
     def head(self, room: float, model: Arithmetic) -> HeadAt:
         """Of the link, as far as arguments and what their terms add up to may reach, with some room."""
@@ -160,14 +160,14 @@ class AlongAll:
     def arguments(self, t: int, off: Off) -> Arguments | None:
         """None if the range of the head is too small."""
         box, facts, w = self.box, self.head.facts, t * self.box.push
-        exact, moved = min(box.length * w + box.taken, box.reach), box.length * off.w
+        exact, moved = min(box.length * w + box.label_part, box.reach), box.length * off.w
         low, high = max(-exact, facts.low), min(exact, facts.high)
         if not (moved <= self.room and low <= high and np.isfinite(self.head.rounding)):
             return None
         edges = np.zeros(0) if self.head.cells is None else self.head.cells.edges
         cuts = np.concatenate([[low], edges[(edges > low) & (edges < high)], [high]])
         far = w + off.w
-        terms = np.full(len(cuts) - 1, box.length * far + box.taken)
+        terms = np.full(len(cuts) - 1, box.length * far + box.label_part)
         return Arguments(cuts[:-1] - moved, cuts[1:] + moved, terms, np.full_like(box.x, far))
 
     def links(self, t: int, off: Off, z: Arguments, scores: Written) -> Links | None:

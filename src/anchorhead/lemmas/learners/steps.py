@@ -44,8 +44,8 @@ from anchorhead.proof.heads.link_heads import LinkFacts
 Array = Float[np.ndarray, " n"]
 Carriers = Literal["one", "each", "pair"]
 """Which tokens carry w: one state; a register for each example; two registers, of w and -w."""
-HIDDEN = 2.0**20
-"""By how much tokens that are no anchors, or no examples, are lowered in a network of many learners."""
+OUT_OF_REACH = 2.0**20
+"""By how much tokens that are no anchors, or no examples, are lowered at least."""
 OF_MANY = 2.0**40
 """A score so large that anchors of other links come within reach there."""
 ROOM = 2.0**16
@@ -125,7 +125,7 @@ class ScoreLinks(Step):
 
     @cached_property
     def hidden(self) -> bool:
-        """Whether tokens that are lowered by HIDDEN alone are out of reach, as they are among many learners.
+        """Whether tokens that are lowered by OUT_OF_REACH alone are out of reach, as they are among many learners.
 
         Those that are no anchors have slope 0. At every score some anchor of every part does not fall, and answers with
         its offset at least. Those that are no examples have the score 0, and a mean of values for a link, which the
@@ -133,9 +133,9 @@ class ScoreLinks(Step):
         """
         parts = [part for link in self.links if isinstance(link, HeadLink) for part in link.parts]
         sides = [part.offsets[side * part.slopes >= 0] for part in parts for side in (-1, 1)]
-        heard = all(side.max(initial=-np.inf) >= 2 * SILENT - HIDDEN for side in sides)
+        heard = all(side.max(initial=-np.inf) >= 2 * SILENT - OUT_OF_REACH for side in sides)
         read = 1.01 * max(self.collect.sharpness) * sum(link.largest for link in self.links)
-        return heard and read <= HIDDEN - 2 * SILENT
+        return heard and read <= OUT_OF_REACH - 2 * SILENT
 
     def head(self, number: int, low: float, high: float, terms: float, y: float, model: Arithmetic) -> HeadAt:
         link = self.links[number]

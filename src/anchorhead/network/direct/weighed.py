@@ -7,7 +7,7 @@ number, turned so that the last key (by slope) has no smaller value than the fir
 
 and the group is a head with the values b, of which outputs take `take`: one product in the place of one a key. Values
 that are further off than ROUNDED units are no multiples of one row. What that errs by is held against what a
-certificate grants where that is made (proof.heads.ways), and by anchorhead.verify.
+certificate grants where that is made (proof.heads.evaluated_keys), and by anchorhead.verify.
 """
 
 from __future__ import annotations

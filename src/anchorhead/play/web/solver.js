@@ -16,7 +16,7 @@ const WORK = 2.5e8; // multiplications: about a third of a second
 const EXP = 100; // multiplications that an exponential and what comes with it are worth
 const EXACT = 1e-15; // of the function's size: nothing is left to do
 const LARGE = 1e-7; // what values cost, beside errors: huge ones that cancel are worth little to look at
-const HOPELESS = 1e8; // damping beyond which no step helps
+const MAX_DAMPING = 1e8; // damping beyond which no step helps
 
 /** A head for f on [low, high] with so many anchors, at least as good as even anchors of sharpness c. */
 export function solve(f, low, high, anchors, dtype, c = 2) {
@@ -155,7 +155,7 @@ function descended(problem, keys) {
   let now = fitted(problem, keys, roots);
   let damping = 1e-3;
   const kept = problem.work / 3; // for levelling
-  while (problem.work > kept && damping < HOPELESS && now.worst > EXACT) ({ now, damping } = step(problem, now, roots, damping));
+  while (problem.work > kept && damping < MAX_DAMPING && now.worst > EXACT) ({ now, damping } = step(problem, now, roots, damping));
   const squares = now;
   let best = squares;
   while (problem.work > 0 && now.worst > EXACT) {
@@ -190,7 +190,7 @@ function step(problem, now, roots, damping) {
     for (let k = 0; k <= j; k += 1) H[j * n + k] = inner(rest[j], rest[k]);
   }
   problem.work -= (10 * p + EXP) * x.length * p;
-  for (let grow = damping; grow < HOPELESS && problem.work > 0; grow *= 8) {
+  for (let grow = damping; grow < MAX_DAMPING && problem.work > 0; grow *= 8) {
     const A = Float64Array.from(H);
     for (let j = 0; j < n; j += 1) A[j * n + j] += grow * H[j * n + j] + 1e-300;
     const change = solvePositive(A, g);
@@ -199,7 +199,7 @@ function step(problem, now, roots, damping) {
     const next = fitted(problem, keys, roots);
     if (next.cost < now.cost) return { now: next, damping: Math.max(1e-9, grow / 10) };
   }
-  return { now, damping: HOPELESS };
+  return { now, damping: MAX_DAMPING };
 }
 
 function inner(a, b) {

@@ -8,14 +8,12 @@ import flint
 import numpy as np
 import torch
 
+from anchorhead.decimals import UP
 from anchorhead.errors import AnchorheadError
 from anchorhead.heads.arithmetic import EXP_ULPS, FLOAT32, FLOAT64, Arithmetic, arithmetic_of
 from anchorhead.language.expressions.precision import precision
 
 __all__ = ["EXP_ULPS", "FLOAT32", "FLOAT64", "UP", "Arithmetic", "arithmetic_of", "exp_ulps_here", "require_model"]
-
-UP = 1 + 1e-9
-"""Slack of the proofs' own arithmetic: more than millions of float64 operations on numbers of one sign lose."""
 
 
 @cache

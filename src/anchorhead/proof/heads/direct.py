@@ -12,7 +12,7 @@ hands on q, with its scale in the weights and its shift in the bias of the sum o
 |shift| may be larger. A bias that is a sum of shifts is rounded once; the bound grants it a rounding, for a product
 that it does not have. Where no such sum is behind heads, reads are handed on as they are: two more roundings, which
 `error` allows for. Where parts are groups of a Softmax, other keys run than theirs, and sums are granted otherwise:
-`ways` says which and how much.
+`evaluated_keys` says which and how much.
 
 Heads that compute a function have other series where their queries are known to stay within an interval
 (proof.heads.followed): these follow the function itself, and not the heads. They are covered where they err by no more
@@ -36,11 +36,11 @@ from anchorhead.network.direct.heads import SeriesHead, SoftmaxHead
 from anchorhead.network.direct.steps import Neurons
 from anchorhead.proof.arithmetic.affine_forms import Sources
 from anchorhead.proof.heads.activation_head import ActivationHead
+from anchorhead.proof.heads.evaluated_keys import Anchors, DirectHeads, named
 from anchorhead.proof.heads.followed import followed, nothing
 from anchorhead.proof.heads.neurons import Layer
 from anchorhead.proof.heads.quotients import magnitude
 from anchorhead.proof.heads.two_keys import two_keys
-from anchorhead.proof.heads.ways import Anchors, Ways, named
 
 WIDER = 0.02
 """Of the interval that neurons need: so much more of it series are for."""
@@ -53,13 +53,13 @@ MANY = 32
 
 
 def evaluated_directly(
-    ways: Ways, layers: Sequence[Layer], known: Mapping[Anchors, Series] | None = None
+    heads: DirectHeads, layers: Sequence[Layer], known: Mapping[Anchors, Series] | None = None
 ) -> DirectModule | None:
     """The direct evaluation, where a bound that is proven for layers of neurons covers it.
 
     known   series that follow functions (`following`)"""
     known, shapes = known or {}, _used(layers)
-    sigmoids, softmaxes = _sigmoids(shapes, ways), set[Anchors]()
+    sigmoids, softmaxes = _sigmoids(shapes, heads), set[Anchors]()
 
     def find(slopes: np.ndarray, offsets: np.ndarray, values: np.ndarray, dtype: str) -> Series | TwoKeys | None:
         name = named((slopes, offsets, values))
@@ -67,13 +67,15 @@ def evaluated_directly(
             return None
         return known.get(name) or saturated(slopes, offsets, values, dtype) or sigmoids.get(name)
 
-    softmaxes |= _not_granted(shapes, find, ways)
-    module = ways.planned.module(torch.device("cpu"), find)
+    softmaxes |= _not_granted(shapes, find, heads)
+    module = heads.planned.module(torch.device("cpu"), find)
     groups = [group for step in module.steps if isinstance(step, Neurons) for group in step.groups]
-    if not ways.sums.softmaxes and not all(isinstance(group.head, SeriesHead) for group in groups):
+    if not heads.sums.softmaxes and not all(isinstance(group.head, SeriesHead) for group in groups):
         return None
     used = {group.head.found for group in groups if not isinstance(group.head, SoftmaxHead)}
-    return module if used <= {find(*way.keys, ways.dtype) for shape in shapes for way in ways.through(shape)} else None
+    return (
+        module if used <= {find(*part.keys, heads.dtype) for shape in shapes for part in heads.through(shape)} else None
+    )
 
 
 def _used(layers: Sequence[Layer]) -> list[ActivationHead]:
@@ -82,7 +84,7 @@ def _used(layers: Sequence[Layer]) -> list[ActivationHead]:
 
 
 def _not_granted(
-    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], ways: Ways
+    shapes: Iterable[ActivationHead], find: Callable[..., Series | TwoKeys | None], heads: DirectHeads
 ) -> set[Anchors]:
     """Heads that run as softmaxes: their series err by more than their bound grants, or some of their parts have none;
     and so for all shapes that share a part with one of these."""
@@ -91,26 +93,26 @@ def _not_granted(
     while len(refused) > before:
         before = len(refused)
         for shape in shapes:
-            through = ways.through(shape)
-            series = [None if way.name in refused else find(*way.keys, ways.dtype) for way in through]
+            through = heads.through(shape)
+            series = [None if part.name in refused else find(*part.keys, heads.dtype) for part in through]
             found = [one for one in series if isinstance(one, Series)]
-            if len(found) not in (0, len(series)) or not granted(shape, found, ways):
-                refused |= {way.name for way in through}
+            if len(found) not in (0, len(series)) or not granted(shape, found, heads):
+                refused |= {part.name for part in through}
     return refused
 
 
-def _sigmoids(shapes: Iterable[ActivationHead], ways: Ways) -> dict[Anchors, TwoKeys]:
+def _sigmoids(shapes: Iterable[ActivationHead], heads: DirectHeads) -> dict[Anchors, TwoKeys]:
     """Those of heads of two keys that err by no more than every bound grants them for rounding."""
     found: dict[Anchors, TwoKeys] = {}
     wrong: set[Anchors] = set()
     for shape in shapes:
-        through, reach = ways.through(shape), max(map(abs, shape.queries))
-        pairs = [two_keys(way.keys, reach, ways.dtype) for way in through]
-        errors = [np.inf if one is None else one[1] / way.factor for one, way in zip(pairs, through, strict=True)]
-        if sum(errors) * shape.out_scale * (1 + ways.sums.heads) <= shape.rounding * (1 - 1e-9):
-            found |= {way.name: one[0] for way, one in zip(through, pairs, strict=True) if one is not None}
+        through, reach = heads.through(shape), max(map(abs, shape.queries))
+        pairs = [two_keys(part.keys, reach, heads.dtype) for part in through]
+        errors = [np.inf if one is None else one[1] / part.factor for one, part in zip(pairs, through, strict=True)]
+        if sum(errors) * shape.out_scale * (1 + heads.sums.heads) <= shape.rounding * (1 - 1e-9):
+            found |= {part.name: one[0] for part, one in zip(through, pairs, strict=True) if one is not None}
         else:
-            wrong |= {way.name for way in through}
+            wrong |= {part.name for part in through}
     return {name: one for name, one in found.items() if name not in wrong}
 
 
@@ -126,21 +128,21 @@ def narrowed(layers: Sequence[Layer], on: Box) -> list[Layer]:
     return narrow
 
 
-def following(ways: Ways, layers: Sequence[Layer]) -> dict[Anchors, Series]:
+def following(heads: DirectHeads, layers: Sequence[Layer]) -> dict[Anchors, Series]:
     """Series of heads that follow the functions of layers on their intervals, for heads that many neurons have, where
     these are worth it."""
-    sigmoids = _sigmoids(_used(layers), ways)
+    sigmoids = _sigmoids(_used(layers), heads)
     asked: dict[tuple[Anchors, ...], list[tuple[int, ActivationHead]]] = {}
     for layer in layers:
         for shape, neurons in zip(layer.shapes, np.bincount(layer.which, minlength=len(layer.shapes)), strict=True):
             if neurons:
-                asked.setdefault(tuple(way.name for way in ways.through(shape)), []).append((int(neurons), shape))
+                asked.setdefault(tuple(part.name for part in heads.through(shape)), []).append((int(neurons), shape))
     found: dict[Anchors, Series] = {}
     shared = Counter(name for names in asked for name in names)
     for names, rows in asked.items():
         neurons, shapes = zip(*rows, strict=True)
         one = {tuple(getattr(shape, name) for name in _FUNCTION) for shape in shapes}
-        first, *others = ways.through(shapes[0])
+        first, *others = heads.through(shapes[0])
         if sum(neurons) < MANY or len(one) > 1 or any(shared[name] > 1 for name in names) or first.times < 0:
             continue
         low, high = min(shape.low for shape in shapes), max(shape.high for shape in shapes)
@@ -148,9 +150,9 @@ def following(ways: Ways, layers: Sequence[Layer]) -> dict[Anchors, Series]:
         most = len(names) if sigmoids.keys() >= set(names) else hull.anchors
         within = min(map(allowed, shapes)) * first.factor
         for shifted in (False, True):
-            series = followed(hull, first.keys, within, WORTH * most, ways.dtype, shifted)
-            every = [] if series is None else [series, *(nothing(way.keys) for way in others)]
-            if every and all(granted(shape, every, ways) for shape in shapes):
+            series = followed(hull, first.keys, within, WORTH * most, heads.dtype, shifted)
+            every = [] if series is None else [series, *(nothing(part.keys) for part in others)]
+            if every and all(granted(shape, every, heads) for shape in shapes):
                 found |= dict(zip(names, every, strict=True))
                 break
     return found
@@ -174,21 +176,21 @@ def allowed(shape: ActivationHead) -> float:
     return ROOM * shape.error / shape.out_scale
 
 
-def granted(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> bool:
+def granted(shape: ActivationHead, series: Sequence[Series], heads: DirectHeads) -> bool:
     """Whether a shape's series err by no more than its bound grants its heads: for rounding, or, where they follow the
     function itself, in all."""
     follows = any(one.fitted for one in series)
     covered = all(one.fitted == follows and (follows or one.covers(*shape.queries)) for one in series)
     most = shape.error if follows else shape.rounding
-    return covered and _needed(shape, series, ways) <= most * (1 - 1e-9)
+    return covered and _needed(shape, series, heads) <= most * (1 - 1e-9)
 
 
-def _needed(shape: ActivationHead, series: Sequence[Series], ways: Ways) -> float:
+def _needed(shape: ActivationHead, series: Sequence[Series], heads: DirectHeads) -> float:
     """What a shape's series err by, and sums of them by more than those of what heads read."""
     if not series:
         return 0.0
     total, (low, high) = 0.0, shape.queries
-    for one, way in zip(series, ways.through(shape), strict=True):
-        size = magnitude(one, low, high, ways.dtype) if one.fitted else one.magnitude(low, high)
-        total += one.error / way.factor + ways.sums.beyond(size / way.factor, way.reach)
+    for one, part in zip(series, heads.through(shape), strict=True):
+        size = magnitude(one, low, high, heads.dtype) if one.fitted else one.magnitude(low, high)
+        total += one.error / part.factor + heads.sums.beyond(size / part.factor, part.reach)
     return total * shape.out_scale

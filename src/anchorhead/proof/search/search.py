@@ -94,7 +94,7 @@ def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 
             error[(s > low) & (s < high)] = -np.inf
         return error
 
-    def dealt(s: np.ndarray) -> np.ndarray:
+    def errors_at(s: np.ndarray) -> np.ndarray:
         """The error at each s (n, 1), seen by one of the tokens that reach it, where any does."""
         token = (((s >= least) & (s <= most)) + along.rng.random((len(s), len(least)))).argmax(axis=1)
         order, counts = np.argsort(token, kind="stable"), np.bincount(token, minlength=len(least))
@@ -104,7 +104,7 @@ def worst_error(network: Network, target: TruncatedLinear, on: Box, seed: int = 
         every[row, token] = s[:, 0]
         return errors(segments.inputs(every))[row, token]
 
-    along = Search.of(dealt, [least.min()], [most.max()], seed)
+    along = Search.of(errors_at, [least.min()], [most.max()], seed)
     places, gap = _places(read_network(network, on), segments, excluded)
     low, high = float(least.min()), float(most.max())
     crowded = FloatRange.between(low, high, places, "float64")

@@ -18,7 +18,6 @@ import numpy as np
 
 from anchorhead.constructions.learners.layouts.stored import Stored
 from anchorhead.constructions.learners.layouts.threshold import (
-    OUT_OF_REACH,
     beside_clip,
     clip_in,
     clip_names,
@@ -26,7 +25,7 @@ from anchorhead.constructions.learners.layouts.threshold import (
 )
 from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
-from anchorhead.lemmas.learners.steps import Step, squared_step
+from anchorhead.lemmas.learners.steps import OUT_OF_REACH, Step, squared_step
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 

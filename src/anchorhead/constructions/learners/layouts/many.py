@@ -13,8 +13,8 @@ Rows and registers that a layer does not mean are left out by `grid` (only the f
 reach. So a step costs a multiple of the number of rows.
 
 Registers, the state and the start row ask as well. They show x = 0, so they read as much of w as of -w: their scores
-are exactly 0, and their links are means of values of anchors, too small beside HIDDEN for anybody to hear them when
-examples are asked. Their own w is seen by nobody, but for the two that carry it.
+are exactly 0, and their links are means of values of anchors, too small beside OUT_OF_REACH for anybody to hear them
+when examples are asked. Their own w is seen by nobody, but for the two that carry it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anchorhead.constructions.learners.layouts.stored import Stored
 from anchorhead.heads.atom import Part
 from anchorhead.language.targets.many_learners import ManyLearners
 from anchorhead.lemmas.learners.links import HeadLink
-from anchorhead.lemmas.learners.steps import HIDDEN, ScoreLinks, many_step
+from anchorhead.lemmas.learners.steps import OUT_OF_REACH, ScoreLinks, many_step
 from anchorhead.network import Attention, Embed, Linear, Network, Repeat
 
 
@@ -63,7 +63,7 @@ def read(network: Network, target: ManyLearners) -> ScoreLinks:
     held, anchors = [], stored.registers[2:]
     for gate in range(slots.gates.start, slots.gates.stop, 2):
         rows, places = anchors[anchors[:, gate] == 0], zip(slots.slope, slots.offset, slots.value, strict=True)
-        parts = [stored.part(rows, place, HIDDEN) for place in places]
+        parts = [stored.part(rows, place, OUT_OF_REACH) for place in places]
         held.append(tuple(part for part in parts if part.values.any()))
     return many_step(target, held, float(collect.query[0, 0, slots.sign]), stored.dtype)
 
@@ -84,7 +84,7 @@ def build(target: ManyLearners, step: ScoreLinks) -> Network:
 
     start = attention(  # the register of w takes what the start row carries, that of -w its negative
         "takes w from the start row",
-        HIDDEN * pick[None, None, slots.sign], pick[None, None, c.start], pick[None, c.v], pick[None, :, w], pick,
+        OUT_OF_REACH * pick[None, None, slots.sign], pick[None, None, c.start], pick[None, c.v], pick[None, :, w], pick,
     )  # fmt: skip
     score = attention(  # score <- sum over heads of o tanh(h x . w) - a; the first two registers are seen
         "the score of each example",
@@ -109,7 +109,7 @@ def build(target: ManyLearners, step: ScoreLinks) -> Network:
     collect = attention(  # w <- w + sum over heads of o (sum v exp(h g)) / (sum exp(h g)) over the rows
         "the gradient",
         np.stack([np.stack([h * pick[slots.sign], pick[slots.register]]) for h in step.collect.sharpness]),
-        np.stack([pick[slots.link], -HIDDEN * pick[c.no_example]])[None],
+        np.stack([pick[slots.link], -OUT_OF_REACH * pick[c.no_example]])[None],
         pick[None, c.v],
         np.stack([o * pick[:, w] for o in step.collect.outputs]),
         pick,
@@ -135,7 +135,7 @@ def _registers(slots: Slots, links: Sequence[tuple[Part, ...]], far: float) -> F
     """w and -w, then the anchors of each link and of its mirror image -phi(-s); in the order of the flags."""
     first = np.zeros((2, slots.width))
     first[:, slots.sign] = 1, -1
-    first[:, slots.offset] = -HIDDEN
+    first[:, slots.offset] = -OUT_OF_REACH
     rows = [first]
     for number, link in enumerate(links):
         for negative, sign in enumerate((1.0, -1.0)):
@@ -144,7 +144,7 @@ def _registers(slots: Slots, links: Sequence[tuple[Part, ...]], far: float) -> F
             block[:, slots.gates.start + 2 * number + negative] = 0
             for k, part in enumerate(link):
                 slopes, offsets, values = part.astype(np.float64)
-                block[len(part) :, slots.offset[k]] = -HIDDEN
+                block[len(part) :, slots.offset[k]] = -OUT_OF_REACH
                 block[: len(part), slots.slope[k]] = sign * slopes
                 block[: len(part), slots.offset[k]] = offsets
                 block[: len(part), slots.value[k]] = sign * values[:, 0]

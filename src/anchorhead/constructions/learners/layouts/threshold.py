@@ -13,9 +13,9 @@ from anchorhead.constructions.learners.layouts.stored import Stored
 from anchorhead.errors import CertificateError
 from anchorhead.heads.atom import Part
 from anchorhead.language.targets.descent import Descent
+from anchorhead.lemmas.learners.steps import OUT_OF_REACH
 from anchorhead.network import Attention, Linear
 
-OUT_OF_REACH = 2.0**20
 OF_A_CLIP = ("slope of the clip", "offset of the clip", "value of the clip")
 """The last features of a token."""
 

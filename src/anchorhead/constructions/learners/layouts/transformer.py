@@ -32,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from anchorhead.constructions.learners.layouts.stored import Stored
-from anchorhead.constructions.learners.layouts.threshold import OUT_OF_REACH, clip_in, threshold_layers
+from anchorhead.constructions.learners.layouts.threshold import clip_in, threshold_layers
 from anchorhead.constructions.learners.layouts.transformer_tokens import Slots, embed_layer
 from anchorhead.errors import CertificateError
 from anchorhead.heads.grids.grid_atom import GridAtom
@@ -40,7 +40,7 @@ from anchorhead.language.targets.descent import Descent
 from anchorhead.lemmas.learners.average import Average
 from anchorhead.lemmas.learners.links import Anchors
 from anchorhead.lemmas.learners.score import Scoring
-from anchorhead.lemmas.learners.steps import ScoreLinks, linked_step
+from anchorhead.lemmas.learners.steps import OUT_OF_REACH, ScoreLinks, linked_step
 from anchorhead.lemmas.learners.update import added_to_w
 from anchorhead.network import Attention, Linear, Network, Repeat
 

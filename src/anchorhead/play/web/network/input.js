@@ -5,9 +5,9 @@
 import { element, newId } from "../dom.js";
 import { prompt } from "./prompt.js";
 
-const MOST_FIELDS = 24;
+const MAX_FIELDS = 24;
 const ROWS = 4; // rows of tokens or examples where any number may be given
-const MOST_TEXT = 200000;
+const MAX_TEXT = 200000;
 
 /**
  * {element, entries, rows(), tokens(rows), problem()}; entries {name, i, j, ends} where each number has a field of its own.
@@ -16,7 +16,7 @@ const MOST_TEXT = 200000;
 export function inputEditor(opened, given, changed) {
   const wanted = shapeOf(opened);
   const rows = fits(given, wanted) ? given.map((row) => [...row]) : defaults(opened, wanted);
-  const editor = wanted.count !== null && wanted.count * wanted.names.length <= MOST_FIELDS ? fields : listing;
+  const editor = wanted.count !== null && wanted.count * wanted.names.length <= MAX_FIELDS ? fields : listing;
   return editor(wanted, rows, changed);
 }
 
@@ -146,7 +146,7 @@ function listing(wanted, rows, changed) {
 }
 
 function parsed(text, wanted, before) {
-  if (text.length > MOST_TEXT) return { rows: before, wrong: "This is too long for the page." };
+  if (text.length > MAX_TEXT) return { rows: before, wrong: "This is too long for the page." };
   const lines = text
     .split("\n")
     .map((line) => line.trim())

@@ -4,7 +4,7 @@ import { HeatMap } from "../heatmap.js";
 import { shown } from "../numbers.js";
 
 const ROW = 26; // pixels
-const MOST_HEIGHT = 420;
+const MAX_HEIGHT = 420;
 const LONG = 72; // pixels that a name takes, in full
 const SHORT = 30; // and in short
 
@@ -36,7 +36,7 @@ export class AttentionMap {
       flipped.set(from, (rows.length - 1 - row) * columns.length);
     });
     const { margins } = chart.given;
-    chart.given.height = Math.min(MOST_HEIGHT, Math.max(2, rows.length) * ROW) + margins.top + margins.bottom;
+    chart.given.height = Math.min(MAX_HEIGHT, Math.max(2, rows.length) * ROW) + margins.top + margins.bottom;
     chart.fit();
     const room = (chart.inner.right - chart.inner.left) / chart.unit;
     const brief = columns.length * LONG > room;

@@ -8,8 +8,8 @@ import { tokenName } from "./map.js";
 import { run, workOf } from "./network.js";
 
 const POINTS = 121;
-const MOST_WORK = 3e7; // multiplications for the whole curve
-const MOST_LINES = 6;
+const MAX_WORK = 3e7; // multiplications for the whole curve
+const MAX_LINES = 6;
 
 export class Slice {
   /** changed() is called when a person chooses another input; `along` is its number. */
@@ -26,7 +26,7 @@ export class Slice {
     Object.assign(this, { opened, editor });
     const { entries } = editor;
     this.along = Number.isSafeInteger(along) && along in entries ? along : 0;
-    this.drawn = entries.length > 0 && POINTS * workOf(opened.network, opened.network.layers[0].tokens) <= MOST_WORK;
+    this.drawn = entries.length > 0 && POINTS * workOf(opened.network, opened.network.layers[0].tokens) <= MAX_WORK;
     this.element.hidden = !this.drawn;
     const options = entries.map(({ name }, k) => ({ value: String(k), label: name }));
     const put = (value) => {
@@ -92,7 +92,7 @@ function lineNames(net, count) {
       ? `${feature} of ${tokenName({ kind: net.output, index: Math.floor(k / features.length) })}`
       : feature;
   });
-  return all.slice(0, MOST_LINES);
+  return all.slice(0, MAX_LINES);
 }
 
 function padded(low, high) {

@@ -5,30 +5,30 @@ import { shownAbove } from "./certificate.js";
 import { element } from "../dom.js";
 import { shown } from "../numbers.js";
 
-const MOST_ROWS = 40;
-const MOST_COLUMNS = 12;
-const MOST_NAMED = 4;
+const MAX_ROWS = 40;
+const MAX_COLUMNS = 12;
+const MAX_NAMED = 4;
 
 /** The output, with what is known of its error, and a word where the input lies outside of the box. */
 export function outputTable(opened, output, tokens) {
   const { network, certificate, dtype } = opened;
   const features = network.streams.at(-1).features;
-  const rows = output.slice(0, MOST_ROWS).map((token, i) =>
+  const rows = output.slice(0, MAX_ROWS).map((token, i) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, tokenName({ kind: network.output, index: i })),
-      token.slice(0, MOST_COLUMNS).map((value) => element("td", {}, shown(value, 7))),
+      token.slice(0, MAX_COLUMNS).map((value) => element("td", {}, shown(value, 7))),
     ),
   );
   const head = element(
     "tr",
     {},
     element("th", { scope: "col" }, "token"),
-    features.slice(0, MOST_COLUMNS).map((name) => element("th", { scope: "col" }, name)),
+    features.slice(0, MAX_COLUMNS).map((name) => element("th", { scope: "col" }, name)),
   );
   const notes = [];
-  if (output.length > MOST_ROWS || features.length > MOST_COLUMNS) notes.push("Only a part of the output is listed.");
+  if (output.length > MAX_ROWS || features.length > MAX_COLUMNS) notes.push("Only a part of the output is listed.");
   if (certificate !== null)
     notes.push(
       outside(certificate, tokens)
@@ -54,11 +54,11 @@ function outside({ low, high }, tokens) {
 export function addedTable(note, token) {
   const width = note.features.length;
   const added = (head, feature) => note.added[(head * note.asking.length + token) * width + feature];
-  const heads = Array.from({ length: Math.min(note.heads, MOST_ROWS) }, (_, k) => k);
+  const heads = Array.from({ length: Math.min(note.heads, MAX_ROWS) }, (_, k) => k);
   const written = note.features
     .map((_, feature) => feature)
     .filter((feature) => heads.some((head) => added(head, feature) !== 0));
-  const columns = written.slice(0, MOST_COLUMNS);
+  const columns = written.slice(0, MAX_COLUMNS);
   if (!columns.length) return element("p", {}, "The heads add 0 here.");
   const most = Math.max(...heads.flatMap((head) => columns.map((feature) => Math.abs(added(head, feature)))));
   const cell = (value) =>
@@ -102,16 +102,16 @@ export function addedTable(note, token) {
 
 /** Who is looked at most: a sentence for every head, or for the chosen one. */
 export function largestWeights(note, chosen, row, byHead) {
-  const heads = byHead ? Array.from({ length: Math.min(note.heads, MOST_ROWS) }, (_, k) => k) : [chosen.head];
+  const heads = byHead ? Array.from({ length: Math.min(note.heads, MAX_ROWS) }, (_, k) => k) : [chosen.head];
   const lines = heads.map((head) => {
     const weights = Array.from(row(head, chosen.token), (weight, k) => ({ weight, token: note.seen[k] }));
     const visible = weights.filter(({ weight }) => weight > 0);
     const most = Math.max(...visible.map(({ weight }) => weight));
-    if (visible.length > MOST_NAMED && most * visible.length < 1.02)
+    if (visible.length > MAX_NAMED && most * visible.length < 1.02)
       return line(note, head, `${visible.length} tokens about alike`);
     const named = weights
       .sort((a, b) => b.weight - a.weight)
-      .slice(0, MOST_NAMED)
+      .slice(0, MAX_NAMED)
       .filter(({ weight }) => weight >= 0.005);
     const text = named
       .map(({ weight, token }) => `${tokenName(token)} (${(100 * weight).toFixed(weight > 0.9995 ? 0 : 1)} %)`)

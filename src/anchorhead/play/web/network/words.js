@@ -4,7 +4,7 @@ import { certificateRows } from "./certificate.js";
 import { element } from "../dom.js";
 import { follow } from "./layers.js";
 
-const MOST_NAMES = 60;
+const MAX_NAMES = 60;
 
 /** A list of the layers; those of a Repeat stand inside it. */
 export function layerList(net) {
@@ -49,7 +49,7 @@ function heading(number, kind, text) {
 
 function names(title, list, word) {
   const shownNames = list
-    .slice(0, MOST_NAMES)
+    .slice(0, MAX_NAMES)
     .map((name, k) => element("li", {}, element("span", { class: "place" }, String(k)), name));
   const more = list.length - shownNames.length;
   if (more > 0) shownNames.push(element("li", {}, `and ${more} more`));

@@ -9,7 +9,7 @@ const [LOW, HIGH] = [-1, 1];
 const VIEW = [-1.5, 1.5]; // what is drawn of s
 const SIZES = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
 const COUNTS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
-const MOST_ROWS = 8;
+const MAX_ROWS = 8;
 const colour = (k) => `c${k % 7}`;
 
 /** The head of the settings, on [-1, 1]. */
@@ -78,7 +78,7 @@ export function scoreStage() {
 
 function rowsOf(made, scores, best) {
   const count = made.k.length;
-  const chosen = made.k.map((_, j) => j).filter((j) => count <= MOST_ROWS || Math.abs(j - best) < MOST_ROWS / 2);
+  const chosen = made.k.map((_, j) => j).filter((j) => count <= MAX_ROWS || Math.abs(j - best) < MAX_ROWS / 2);
   return chosen.map((j) =>
     element(
       "tr",

@@ -11,7 +11,7 @@ import { FUNCTIONS, compared, gridHead, meanDistance } from "./two_layers.js";
 const POINTS = 101; // along each axis, where errors are looked for
 const SIZES = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 const SQUARE = { x: [-1, 1], y: [-1, 1] };
-const MOST_REGISTERS = 4;
+const MAX_REGISTERS = 4;
 
 const chosen = (settings) => FUNCTIONS.find((one) => one.name === settings.f) ?? FUNCTIONS[0];
 const headOf = (settings, side = settings.side) => gridHead({ f: chosen(settings).f, side, c: settings.c });
@@ -104,7 +104,7 @@ function gatherStage() {
   );
   const update = (settings) => {
     const [note] = run(headOf(settings, 2).network(), [[settings.x], [settings.y]], { record: true }).attention;
-    const columns = note.seen.slice(0, 2 + MOST_REGISTERS);
+    const columns = note.seen.slice(0, 2 + MAX_REGISTERS);
     const rows = [0, 1].flatMap((h) =>
       [0, 1].map((token) => ({ long: `head ${h}, token ${token}`, at: h * 2 + token })),
     );

@@ -14,7 +14,7 @@ import { Slice } from "../network/slice.js";
 import { outputTable } from "../network/tables.js";
 import { certificateList, counted, layerList, streamText } from "../network/words.js";
 
-const MOST_IN_LINK = 400;
+const MAX_IN_LINK = 400;
 
 function mount(root, given, changed) {
   const examples = exampleNetworks();
@@ -215,7 +215,7 @@ function mount(root, given, changed) {
 
 /** Inputs of many numbers would make a link too long to share. */
 function rowsForLink(rows) {
-  return rows.flat().length <= MOST_IN_LINK ? { rows } : {};
+  return rows.flat().length <= MAX_IN_LINK ? { rows } : {};
 }
 
 function factList({ network, dtype, certificate, target }) {

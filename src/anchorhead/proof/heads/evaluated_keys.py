@@ -47,7 +47,7 @@ def named(keys: Sequence[np.ndarray]) -> Anchors:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class EvaluatedKeys:
     """The keys that run in the place of a part, and how many times as large their values are, nearly.
 
     factor  the same without its sign, or a little less, for what is rounded in these and in what outputs take
@@ -83,16 +83,16 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class DirectHeads:
     """planned: what is computed; sums: what those of heads are granted; bases: of groups, by slopes and offsets."""
 
     planned: Planned
     sums: Sums
     bases: Mapping[Anchors, np.ndarray] = field(default_factory=dict)
-    _known: dict[ActivationHead, list[Way]] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[ActivationHead, list[EvaluatedKeys]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, network: Network, layers: Sequence[Layer]) -> Ways:
+    def of(cls, network: Network, layers: Sequence[Layer]) -> DirectHeads:
         """Those of a network of such layers; raises Refused."""
         found, gamma = planned(network.layers, network.output, network.dtype), arithmetic_of(network.dtype).gamma
         weighed = [one for step in found.steps if isinstance(step, HeadsPlan) for one in step.weighed]
@@ -108,22 +108,22 @@ class Ways:
     def dtype(self) -> str:
         return self.planned.dtype
 
-    def through(self, shape: ActivationHead) -> list[Way]:
+    def through(self, shape: ActivationHead) -> list[EvaluatedKeys]:
         """That of each part of a shape, found once; raises Refused where none is known."""
         if shape not in self._known:
             self._known[shape] = self._through(shape)
         return self._known[shape]
 
-    def _through(self, shape: ActivationHead) -> list[Way]:
+    def _through(self, shape: ActivationHead) -> list[EvaluatedKeys]:
         own = [_keys(part) for part in shape.parts]
         if not self.bases:
             most = [float(np.abs(part.values.astype(float)).max()) for part in shape.parts]
             reach = [min(one, other) + shape.rounding for one, other in zip(shape.reach, most, strict=True)]
-            return [Way(keys, 1.0, 1.0, most) for keys, most in zip(own, reach, strict=True)]
+            return [EvaluatedKeys(keys, 1.0, 1.0, most) for keys, most in zip(own, reach, strict=True)]
         sums = weight_sums(shape, arithmetic_of(self.dtype))
         return [self._of_groups(keys, most) for keys, most in zip(own, sums, strict=True)]
 
-    def _of_groups(self, keys: tuple[np.ndarray, np.ndarray, np.ndarray], most: float) -> Way:
+    def _of_groups(self, keys: tuple[np.ndarray, np.ndarray, np.ndarray], most: float) -> EvaluatedKeys:
         slopes, offsets, values = keys
         base = self.bases.get(named((slopes, offsets)))
         top = int(np.abs(values).argmax())
@@ -132,7 +132,7 @@ class Ways:
         factor, rounded = float(base[top] / values[top]), ROUNDED * float(np.finfo(self.dtype).eps)
         if (np.abs(base - factor * values) > rounded * np.abs(factor * values)).any():
             raise Refused("values of a group of a softmax that are not those of its shape")
-        return Way((slopes, offsets, base), factor, abs(factor) / (1 + 8 * rounded), most / SPARE)
+        return EvaluatedKeys((slopes, offsets, base), factor, abs(factor) / (1 + 8 * rounded), most / SPARE)
 
 
 def _granted(weighed: Sequence[Weighed], dtype: str) -> Sums:
