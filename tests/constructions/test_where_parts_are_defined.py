@@ -51,8 +51,7 @@ EDGES = (
 )
 
 
-@pytest.mark.all_cases
-@pytest.mark.parametrize(("text", "exact", "dtype"), EDGES)
+@pytest.mark.parametrize(("text", "exact", "dtype"), EDGES, ids=range(len(EDGES)))
 def test_functions_are_proven_up_to_the_edge_of_where_they_are_defined(text, exact, dtype) -> None:
     net = ah.approximate(text, on={"x": (0, 1), "y": (0, 1)}, within=2e-2, dtype=dtype)
     assert ah.check(net).line.startswith("verified")
