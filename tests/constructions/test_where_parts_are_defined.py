@@ -51,6 +51,8 @@ EDGES = (
 )
 
 
+@pytest.mark.all_cases
+@pytest.mark.slow_for("4", "5", "7")
 @pytest.mark.parametrize(("text", "exact", "dtype"), EDGES, ids=range(len(EDGES)))
 def test_functions_are_proven_up_to_the_edge_of_where_they_are_defined(text, exact, dtype) -> None:
     net = ah.approximate(text, on={"x": (0, 1), "y": (0, 1)}, within=2e-2, dtype=dtype)
