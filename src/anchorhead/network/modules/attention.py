@@ -19,8 +19,6 @@ from anchorhead.network.stream import Kind, Stream
 
 Columns = dict[Kind, tuple[Tensor, Tensor]]
 """For a kind of token what it holds, and the columns of it that are shown."""
-FEW = 8
-"""Rows that are multiplied by a matrix one by one: products of matrices of two rows take several times as long."""
 
 
 class AttentionModule(nn.Module):
@@ -303,8 +301,7 @@ def _product(left: Tensor, right: Tensor) -> Tensor:
 def _rows_by(left: Tensor, right: Tensor) -> Tensor:
     """(..., heads, rows, size) by (..., size, columns) to (..., heads, rows, columns)."""
     rows, matrix = left.reshape(-1, left.shape[-1]), right.reshape(-1, *right.shape[-2:])
-    if len(rows) <= FEW and len(matrix) == 1:
-        found = torch.stack([torch.mv(matrix[0].mT, row) for row in rows])
+    if len(matrix) == 1:  # a product of two matrices takes less time than a batch of one
         batch = left.shape[:-3] or right.shape[:-2]
-        return found.reshape(*batch, *left.shape[-3:-1], right.shape[-1])
+        return torch.mm(rows, matrix[0]).reshape(*batch, *left.shape[-3:-1], right.shape[-1])
     return _product(left, right.unsqueeze(-3))
