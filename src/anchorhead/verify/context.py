@@ -89,7 +89,10 @@ class Context:
         self, reads: Sequence[Reads], bias: np.ndarray | None, own: Forms | None, carry: np.ndarray | None
     ) -> Forms:
         """sum of all reads, of what a skip carries along of tokens' own features, and of the bias: one sum a token. All
-        tokens have the same reads."""
+        tokens have the same reads.
+
+        What outputs are off beside reads counts twice: of its terms B no count knows, and to add B to a number A of the
+        dtype rounds by |B| at most, A being that far from A + B."""
         tokens = 1 if own is None else own.shape[0]
         weights, forms = [one.weight for one in reads], [one.form.tokens([0] * tokens) for one in reads]
         size, terms = [np.tile(one.size, (tokens, 1)) for one in reads], [one.terms for one in reads]
@@ -99,7 +102,7 @@ class Context:
         matrix, several = np.concatenate(weights, axis=1), np.concatenate(terms)
         both, sizes = joined(forms, axis=1), np.concatenate(size, axis=1)
         y = mapped(matrix, bias, both, self.quantities, self._summing, sizes, several)
-        off = sum(one.off for one in reads) * (1 + 1e-3 + 2 * self.model.gamma(several.sum() + 2))
+        off = 2 * sum(one.off for one in reads) * (1 + 1e-3 + 2 * self.model.gamma(several.sum() + 2))
         return Forms(y.ids, *y.arrays[:3], y.rounding + off)
 
     def explained(self, units: Sequence[Unit], where: str) -> list[Explained | None]:

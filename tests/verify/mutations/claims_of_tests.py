@@ -17,7 +17,7 @@ from ..files import report
 from ..folders import test_folder_layer, test_written_out
 from ..grids import test_cover, test_grid, test_grid_uniform
 from ..heads import adversary, test_claims, test_gate, test_kernel, test_lemmas_hold, test_self_key, test_terms_count
-from ..layers import test_context, test_groups, test_readings
+from ..layers import test_context, test_groups, test_readings, test_uncounted_terms
 from ..programs import test_equality, test_forged_conditions, test_forged_programs, test_numbers
 from ..tampering import test_made_by_hand
 from ..tampering.structural_changes import HARMLESS
@@ -28,7 +28,8 @@ ROOMS = (
     test_claims, test_context, test_cover, test_direct_lemmas, test_equality, test_folder_layer,
     test_forged_conditions, test_forged_direct, test_forged_programs, test_gate, test_grid, test_grid_uniform,
     test_groups, test_kernel, test_lemmas_hold, test_made_by_hand, test_numbers, test_pieces, test_readings,
-    test_self_key, test_terms_count, test_two_keys, test_weighed, test_what_follows, test_written_out,
+    test_self_key, test_terms_count, test_two_keys, test_uncounted_terms, test_weighed, test_what_follows,
+    test_written_out,
 )  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from .mutations import Mutation
 
 # fmt: off
 WALK = (
+    Mutation("context.py", "Context.added", "2 * sum(one.off", "sum(one.off",
+             "uncounted_terms: what no count knows rounds as well (groups)"),
     Mutation("readings.py", "seen", "every[: place + 1], own_registers", "every[: place + 2], own_registers",
              "refused: a causal mask", slow=True),
     Mutation("readings.py", "_in_entry", "wrong + own, steep", "own, steep",
