@@ -49,6 +49,8 @@ DEEPEST = 90
 """How often an interval is halved."""
 MAX_CELLS = 10_000
 """Beside four for each of the first; heads of the tables take up to 1,300."""
+STRIPS_OF_A_CELL = 16
+"""Strips take as long together as one cell more, and count like it."""
 BATCH = 256
 NARROWEST = 2.0**-900
 """Half the width of a cell at least, for float64 divides by it: narrower ones are looked at as if they were as wide."""
@@ -134,7 +136,7 @@ class _Proof:
         self.parts, self.intervals = parts, intervals
         self.claims = [_Claimed(claim), *map(_Claimed, claim.more)]
         nothing = NEGLIGIBLE * max(part.model.unit * part.largest(0.0) for part in parts)
-        self.floor, self.limit = 0.0, limit or nothing
+        self.floor, self.limit, self.strips = 0.0, limit or nothing, 0
         self.added, self.straight = straight is not None, straight or Straight(relative=False)
 
     @property
@@ -154,7 +156,7 @@ class _Proof:
         while waiting or ready:
             places = [waiting.popleft() for _ in range(min(BATCH, len(waiting)))]
             count += len(places)
-            require(count <= most, f"{self} takes too many cells")
+            require(count + self.strips // STRIPS_OF_A_CELL <= most, f"{self} takes too many cells")
             for place, cell in self._cells(places):
                 if cell is None or self._too_much(cell):
                     waiting += self._halves(*place)
@@ -236,6 +238,7 @@ class _Proof:
         cell = c + arb(0, 1) * h
         try:
             wide = [part.series(cell, h, keys, ORDER + 1) for part, keys in both]
+            self.strips += sum(p.strips(below(h), keys) for p, keys in both if p.lean)
             leans = [p.steepest(c, h, keys) * half * SLACK if p.lean else None for p, keys in both]
         except Undecided:
             return None
